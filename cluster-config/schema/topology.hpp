@@ -1,0 +1,199 @@
+// What a fleet is made of and how its processes run, as read from one TOML file. Every key is declared in
+// settings.hpp. What the fleet may do (limits, retries, residency ...) is in the policy file, never here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/base/digest.hpp"
+#include "messages/base/ids.hpp"
+#include "messages/base/time.hpp"
+
+namespace signalbox::config {
+
+enum class Security : std::uint8_t {
+  curve,  ///< encrypted, authenticated, identity bound to topics
+  none,   ///< loopback or a private ipc directory only
+};
+enum class EngineKind : std::uint8_t { sim, vllm, sglang, llamacpp, tgi, trtllm, openai };
+enum class ControlKind : std::uint8_t {
+  optimizer,  ///< processes of role global-optimizer
+  feedback,   ///< processes of role feedback-balancer
+};
+std::string_view to_string(Security security);
+std::string_view to_string(EngineKind kind);
+std::string_view to_string(ControlKind kind);
+
+/// Where a declaration stands in the file, counted from 1.
+struct Place {
+  int line = 0;
+  int column = 0;
+};
+
+/// Step time of an engine: a + b*batch + k*context tokens + c*prefill tokens, in seconds.
+struct Profile {
+  std::string name;
+  double a = 0;                     ///< s per step
+  double b = 0;                     ///< s per sequence in the batch
+  double k = 0;                     ///< s per context token held by the batch
+  double c = 0;                     ///< s per prefill token
+  std::uint64_t kv_tokens = 0;      ///< KV memory
+  std::uint32_t max_batch = 0;      ///< sequences
+  std::uint32_t prefill_chunk = 0;  ///< tokens per step
+};
+
+struct Cluster {
+  ClusterName name;
+  DomainName region;
+  DomainName zone;
+  Place place;
+};
+
+/// An engine that the launcher starts as `signalbox engine-sim`.
+struct Simulated {
+  double speed = 1.0;           ///< step times are divided by it; the declared profile stays as it is
+  std::uint64_t kv_tokens = 0;  ///< the profile's unless given
+  std::uint64_t seed = 1;
+};
+
+struct Engine {
+  EngineName name;
+  ClusterName cluster;
+  DomainName rack;  ///< the engine's own name unless given
+  std::string url;  ///< base URL, http(s)://host:port without a trailing slash
+  EngineKind kind = EngineKind::openai;
+  std::vector<ModelName> models;  ///< sorted
+  std::string profile;
+  std::size_t profile_row = 0;  ///< of Config::profiles
+  std::string metrics_path;     ///< the kind's unless given; empty: none
+  std::string health_path;
+  std::uint32_t connections = 0;  ///< pooled connections that one router keeps at most
+  double capacity_scale = 1.0;    ///< of the declared profile, for engines known to be slower or faster
+  std::optional<Simulated> simulated;
+  Place place;
+};
+
+/// One direction of the network between two clusters.
+struct Link {
+  ClusterName from;
+  ClusterName to;
+  Duration rtt{};
+  Place place;
+};
+
+/// A process that the launcher starts as `signalbox run ROLE --id ID`.
+struct Process {
+  std::string role;
+  ProcessName id;
+  ClusterName cluster;              ///< of a router or proxy; may be empty
+  std::string listen;               ///< host:port where clients arrive; empty for roles that serve none
+  std::string operator_listen;      ///< host:port of /healthz, /readyz, /metrics; empty: none
+  std::vector<EngineName> engines;  ///< an engine-proxy's; its cluster's unless given
+  Place place;
+};
+
+/// A forwarder. Publishers connect to `publish`, subscribers to `subscribe`.
+struct Bus {
+  ProcessName id;
+  std::string publish;  ///< ZeroMQ endpoint, tcp:// or ipc:// (relative ipc paths lie in the state directory)
+  std::string subscribe;
+  std::string operator_listen;
+  Place place;
+};
+
+struct Control {
+  ControlKind kind = ControlKind::optimizer;
+  Duration period{};          ///< from plan to plan
+  Duration leader_timeout{};  ///< silence after which a standby stands for leader
+  double feedback_gain =
+      0;  ///< feedback only: share of the score's distance from the average that moves the weight
+  double feedback_smoothing = 0;     ///< feedback only: weight of the newest score, (0, 1]
+  std::uint32_t feedback_delay = 0;  ///< feedback only: periods by which the scores lag
+  std::uint32_t solve_iterations = 0;
+  std::uint64_t solve_memory_mib = 0;
+};
+
+struct Intervals {
+  Duration scrape{};      ///< an engine-proxy reads an engine
+  Duration beat{};        ///< every process says that it lives
+  Duration report{};      ///< routers report demand and outcomes
+  Duration share{};       ///< routers publish what they sent where
+  Duration keep_alive{};  ///< the leader repeats term and digest
+};
+
+struct Router {
+  std::uint64_t body_limit_mib = 0;
+  std::uint32_t connections = 0;  ///< client connections at most
+  std::uint64_t decisions = 0;    ///< records kept in the ring file
+  Duration drain_grace{};         ///< streams may finish after SIGTERM
+};
+
+/// A checked configuration. Everything is resolved: addresses are absolute, defaults filled in, references
+/// good.
+struct Config {
+  std::string file;  ///< as it was named
+  std::string fleet;
+  std::uint64_t fleet_epoch = 0;  ///< outranks every term; raised by hand after a disaster
+  Security security = Security::curve;
+  std::string keys_dir;  ///< absolute or relative to the working directory
+  std::string state_dir;
+  std::string policy;           ///< path of the policy file
+  std::uint16_t port_base = 0;  ///< "+7" in an address means port_base + 7
+
+  std::vector<Cluster> clusters;  ///< in the file's order, as are the others
+  std::vector<Engine> engines;
+  std::vector<Profile> profiles;
+  std::vector<Link> links;  ///< both directions resolved
+  std::vector<Process> processes;
+  std::vector<Bus> buses;
+  Control control;
+  Intervals intervals;
+  Router router;
+  Digest digest;  ///< of everything above but file, port_base, state_dir and keys_dir: equal for processes of
+                  ///< one fleet
+
+  const Cluster* find_cluster(const ClusterName& name) const;
+  const Engine* find_engine(const EngineName& name) const;
+  const Process* find_process(const ProcessName& id) const;
+  const Bus* find_bus(const ProcessName& id) const;
+  const Profile& profile_of(const Engine& engine) const { return profiles[engine.profile_row]; }
+  /// Declared round trip; zero within a cluster, `absent` where nothing is declared.
+  Duration rtt(const ClusterName& from, const ClusterName& to, Duration absent) const;
+};
+
+/// Ports of one fleet lie in [port_base, port_base + port_span); the last one is never in a config: a
+/// launcher may hold it open to keep the block for itself.
+inline constexpr std::uint16_t port_span = 100;
+inline constexpr std::uint16_t guard_offset = port_span - 1;
+
+/// Where the command line differs from the file, so that many fleets can run from one file at once.
+struct Overrides {
+  std::optional<std::uint16_t> port_base;
+  std::optional<std::string> state_dir;
+  std::optional<std::string> keys_dir;
+};
+
+/// One mistake in a configuration file. `text()` is "file:line:column: what; hint".
+struct Mistake {
+  Place place;
+  std::string what;
+  std::string hint;
+};
+
+/// Either a config or every mistake that could be told, in the file's order.
+struct Parsed {
+  std::optional<Config> config;
+  std::vector<Mistake> mistakes;
+};
+
+/// Parses and checks. `file` names the text in errors, and relative paths in it are relative to that file's
+/// folder.
+Parsed parse_config(std::string_view text, std::string_view file, const Overrides& overrides = {});
+
+/// One line per mistake, each ending in a newline.
+std::string render(const std::vector<Mistake>& mistakes, std::string_view file);
+
+}  // namespace signalbox::config
