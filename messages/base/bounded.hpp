@@ -49,8 +49,10 @@ class Ring {
 
   void push(T value) {
     items_[(first_ + size_) % items_.size()] = std::move(value);
-    if (size_ < items_.size()) ++size_;
-    else first_ = (first_ + 1) % items_.size();
+    if (size_ < items_.size())
+      ++size_;
+    else
+      first_ = (first_ + 1) % items_.size();
   }
   void clear() { first_ = size_ = 0; }
   std::size_t size() const { return size_; }

@@ -6,7 +6,8 @@ namespace signalbox {
 
 namespace {
 bool plain_char(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+         c == '-';
 }
 bool wide_char(char c) { return c > ' ' && c <= '~' && c != '"' && c != '\'' && c != '\\'; }
 }  // namespace

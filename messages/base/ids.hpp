@@ -15,10 +15,12 @@ namespace signalbox {
 
 /// True for 1 to 64 characters of [A-Za-z0-9._-]: safe in topics, file names and metric labels.
 bool is_plain_name(std::string_view text);
-/// True for 1 to 128 printable ASCII characters without space, quotes or backslash: names that clients choose ("org/model:7b").
+/// True for 1 to 128 printable ASCII characters without space, quotes or backslash: names that clients choose
+/// ("org/model:7b").
 bool is_wide_name(std::string_view text);
 
-/// A validated name; `Tag` says of what, and by `Tag::wide` whether it may hold more than a plain name. Empty means "none".
+/// A validated name; `Tag` says of what, and by `Tag::wide` whether it may hold more than a plain name. Empty
+/// means "none".
 template <class Tag>
 class Name {
  public:
@@ -46,13 +48,34 @@ class Name {
   std::string text_;
 };
 
-struct EngineTag { static constexpr bool wide = false; static constexpr std::string_view noun = "engine"; };
-struct ClusterTag { static constexpr bool wide = false; static constexpr std::string_view noun = "cluster"; };
-struct ProcessTag { static constexpr bool wide = false; static constexpr std::string_view noun = "process"; };
-struct DomainTag { static constexpr bool wide = false; static constexpr std::string_view noun = "failure domain"; };
-struct ClassTag { static constexpr bool wide = true; static constexpr std::string_view noun = "class"; };
-struct ModelTag { static constexpr bool wide = true; static constexpr std::string_view noun = "model"; };
-struct TenantTag { static constexpr bool wide = true; static constexpr std::string_view noun = "tenant"; };
+struct EngineTag {
+  static constexpr bool wide = false;
+  static constexpr std::string_view noun = "engine";
+};
+struct ClusterTag {
+  static constexpr bool wide = false;
+  static constexpr std::string_view noun = "cluster";
+};
+struct ProcessTag {
+  static constexpr bool wide = false;
+  static constexpr std::string_view noun = "process";
+};
+struct DomainTag {
+  static constexpr bool wide = false;
+  static constexpr std::string_view noun = "failure domain";
+};
+struct ClassTag {
+  static constexpr bool wide = true;
+  static constexpr std::string_view noun = "class";
+};
+struct ModelTag {
+  static constexpr bool wide = true;
+  static constexpr std::string_view noun = "model";
+};
+struct TenantTag {
+  static constexpr bool wide = true;
+  static constexpr std::string_view noun = "tenant";
+};
 
 using EngineName = Name<EngineTag>;
 using ClusterName = Name<ClusterTag>;
@@ -79,11 +102,13 @@ using ClusterIndex = Index<ClusterTag>;  ///< row of the fleet table's clusters
 using ClassIndex = Index<ClassTag>;      ///< row of the compiled policy's classes
 using ModelIndex = Index<ModelTag>;      ///< row of the compiled policy's models
 
-/// One life of an engine or process: a persisted boot counter, and a random part that tells apart lives whose counter was lost.
+/// One life of an engine or process: a persisted boot counter, and a random part that tells apart lives whose
+/// counter was lost.
 struct Incarnation {
   std::uint64_t counter = 0;
   std::uint64_t random = 0;
-  /// Lives are ordered by their counter alone; an equal counter with another random part is another, unordered, life.
+  /// Lives are ordered by their counter alone; an equal counter with another random part is another,
+  /// unordered, life.
   bool older_than(const Incarnation& other) const { return counter < other.counter; }
   friend bool operator==(const Incarnation&, const Incarnation&) = default;
 };
@@ -122,5 +147,7 @@ struct fmt::formatter<signalbox::SnapshotVersion> : fmt::formatter<std::string_v
 };
 template <class Tag>
 struct std::hash<signalbox::Name<Tag>> {
-  std::size_t operator()(const signalbox::Name<Tag>& name) const noexcept { return std::hash<std::string>{}(name.str()); }
+  std::size_t operator()(const signalbox::Name<Tag>& name) const noexcept {
+    return std::hash<std::string>{}(name.str());
+  }
 };

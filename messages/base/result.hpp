@@ -12,26 +12,34 @@
 namespace signalbox {
 
 enum class ErrorKind : std::uint8_t {
-  invalid,       ///< malformed or out of its declared range
-  not_found,     ///< a name that nobody declares
-  too_large,     ///< over a declared limit
-  conflict,      ///< contradicts what is already in force
-  denied,        ///< not authorised
-  unavailable,   ///< cannot be reached or is not ready
-  io,            ///< the operating system refused
-  internal,      ///< a defect of ours
+  invalid,      ///< malformed or out of its declared range
+  not_found,    ///< a name that nobody declares
+  too_large,    ///< over a declared limit
+  conflict,     ///< contradicts what is already in force
+  denied,       ///< not authorised
+  unavailable,  ///< cannot be reached or is not ready
+  io,           ///< the operating system refused
+  internal,     ///< a defect of ours
 };
 
 constexpr std::string_view to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid: return "invalid";
-    case ErrorKind::not_found: return "not_found";
-    case ErrorKind::too_large: return "too_large";
-    case ErrorKind::conflict: return "conflict";
-    case ErrorKind::denied: return "denied";
-    case ErrorKind::unavailable: return "unavailable";
-    case ErrorKind::io: return "io";
-    case ErrorKind::internal: return "internal";
+    case ErrorKind::invalid:
+      return "invalid";
+    case ErrorKind::not_found:
+      return "not_found";
+    case ErrorKind::too_large:
+      return "too_large";
+    case ErrorKind::conflict:
+      return "conflict";
+    case ErrorKind::denied:
+      return "denied";
+    case ErrorKind::unavailable:
+      return "unavailable";
+    case ErrorKind::io:
+      return "io";
+    case ErrorKind::internal:
+      return "internal";
   }
   return "internal";
 }
@@ -60,7 +68,8 @@ template <class T>
 using Result = tl::expected<T, Error>;
 using Status = Result<void>;
 
-inline tl::unexpected<Error> fail(ErrorKind kind, std::string what, std::string where = {}, std::string hint = {}) {
+inline tl::unexpected<Error> fail(ErrorKind kind, std::string what, std::string where = {},
+                                  std::string hint = {}) {
   return tl::unexpected<Error>(Error{kind, std::move(what), std::move(where), std::move(hint)});
 }
 inline tl::unexpected<Error> invalid(std::string what, std::string where = {}, std::string hint = {}) {

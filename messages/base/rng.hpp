@@ -1,4 +1,5 @@
-// Seeded randomness with our own distributions, so that a seed gives the same draws with every compiler and library.
+// Seeded randomness with our own distributions, so that a seed gives the same draws with every compiler and
+// library.
 #pragma once
 
 #include <cstdint>
