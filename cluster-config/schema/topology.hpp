@@ -11,6 +11,7 @@
 #include "messages/base/digest.hpp"
 #include "messages/base/ids.hpp"
 #include "messages/base/time.hpp"
+#include "messages/base/words.hpp"
 
 namespace signalbox::config {
 
@@ -18,13 +19,12 @@ enum class Security : std::uint8_t {
   curve,  ///< encrypted, authenticated, identity bound to topics
   none,   ///< loopback or a private ipc directory only
 };
-enum class EngineKind : std::uint8_t { sim, vllm, sglang, llamacpp, tgi, trtllm, openai };
+using signalbox::EngineKind;
 enum class ControlKind : std::uint8_t {
   optimizer,  ///< processes of role global-optimizer
   feedback,   ///< processes of role feedback-balancer
 };
 std::string_view to_string(Security security);
-std::string_view to_string(EngineKind kind);
 std::string_view to_string(ControlKind kind);
 
 /// Where a declaration stands in the file, counted from 1.

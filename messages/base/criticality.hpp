@@ -21,12 +21,9 @@ inline constexpr std::array<Criticality, criticality_count> all_criticalities{
 
 constexpr std::string_view to_string(Criticality criticality) {
   switch (criticality) {
-    case Criticality::sheddable:
-      return "sheddable";
-    case Criticality::standard:
-      return "standard";
-    case Criticality::critical:
-      return "critical";
+    case Criticality::sheddable: return "sheddable";
+    case Criticality::standard: return "standard";
+    case Criticality::critical: return "critical";
   }
   return "sheddable";
 }

@@ -24,22 +24,14 @@ enum class ErrorKind : std::uint8_t {
 
 constexpr std::string_view to_string(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid:
-      return "invalid";
-    case ErrorKind::not_found:
-      return "not_found";
-    case ErrorKind::too_large:
-      return "too_large";
-    case ErrorKind::conflict:
-      return "conflict";
-    case ErrorKind::denied:
-      return "denied";
-    case ErrorKind::unavailable:
-      return "unavailable";
-    case ErrorKind::io:
-      return "io";
-    case ErrorKind::internal:
-      return "internal";
+    case ErrorKind::invalid: return "invalid";
+    case ErrorKind::not_found: return "not_found";
+    case ErrorKind::too_large: return "too_large";
+    case ErrorKind::conflict: return "conflict";
+    case ErrorKind::denied: return "denied";
+    case ErrorKind::unavailable: return "unavailable";
+    case ErrorKind::io: return "io";
+    case ErrorKind::internal: return "internal";
   }
   return "internal";
 }

@@ -3,21 +3,20 @@
 
 #include <cstdint>
 
+#include "messages/base/criticality.hpp"
 #include "messages/base/described.hpp"
 
 namespace signalbox {
 
-/// How much a request matters; lower values are shed last.
-enum class Criticality : std::uint8_t { critical, standard, sheddable };
-
 template <>
 struct EnumTable<Criticality> {
   static constexpr std::array rows{
-      EnumRow{"critical", "refused only when nothing else is left to refuse"},
-      EnumRow{"standard", "ordinary traffic"},
       EnumRow{"sheddable", "refused first when capacity is short"},
+      EnumRow{"standard", "ordinary traffic"},
+      EnumRow{"critical", "refused only when nothing else is left to refuse"},
   };
 };
+static_assert(enum_size<Criticality> == criticality_count);
 
 /// What a process is.
 enum class Role : std::uint8_t {
@@ -50,7 +49,7 @@ struct EnumTable<Role> {
 };
 
 /// The interface that an engine speaks beside the OpenAI API.
-enum class EngineKind : std::uint8_t { simulated, vllm, sglang, llamacpp, tgi, tensorrt_llm };
+enum class EngineKind : std::uint8_t { sim, vllm, sglang, llamacpp, tgi, trtllm, openai };
 
 template <>
 struct EnumTable<EngineKind> {
@@ -61,6 +60,7 @@ struct EnumTable<EngineKind> {
       EnumRow{"llamacpp", "llama.cpp's server"},
       EnumRow{"tgi", "Text Generation Inference"},
       EnumRow{"trtllm", "TensorRT-LLM's trtllm-serve"},
+      EnumRow{"openai", "nothing but the OpenAI API"},
   };
 };
 

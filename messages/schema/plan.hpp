@@ -27,7 +27,7 @@ struct EngineRow {
   ClusterIndex cluster;
   DomainName rack;
   std::string url;
-  EngineKind kind = EngineKind::simulated;
+  EngineKind kind = EngineKind::openai;
   std::vector<ModelName> models;
   std::string tls_identity;
   double step_s = 0;
