@@ -1,0 +1,30 @@
+// Errors in the shape that OpenAI's clients read: {"error":{"message","type","param","code"}}.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace signalbox::http {
+
+/// The reason phrase of a status ("Not Found"); "Unknown" for one without a name.
+std::string_view reason_phrase(int status);
+
+/// The `type` that OpenAI gives to errors of this status.
+std::string_view error_type(int status);
+
+/// Text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
+std::string json_string(std::string_view text);
+
+/// The JSON of one error. `code` is machine-readable (empty: null), `param` names the faulty part of the
+/// request (empty: null).
+std::string openai_error(int status, std::string_view code, std::string_view message,
+                         std::string_view param = {});
+
+/// The same as an event of a stream that can no longer be completed: "data: {...}\n\n".
+std::string openai_error_event(int status, std::string_view code, std::string_view message);
+
+/// An engine's own error body brought into that shape: numeric codes become null, a missing `param` is added,
+/// the other dialects ({"detail"}, a bare {"message"}, plain text, HTML) are translated. Never fails.
+std::string normalise_error(int status, std::string_view body);
+
+}  // namespace signalbox::http

@@ -1,0 +1,134 @@
+#include "actors/cluster_router/net/server.hpp"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "actors/cluster_router/http/errors.hpp"
+#include "actors/cluster_router/net/server_connection.hpp"
+
+namespace signalbox::net {
+namespace {
+
+constexpr int accepts_per_turn = 64;
+constexpr Duration accept_pause = 100ms;  // after the process ran out of descriptors
+
+}  // namespace
+
+ResponseWriter::~ResponseWriter() { abort(); }
+
+void ResponseWriter::release_request() {
+  if (connection_ != nullptr) connection_->release_request(*this);
+  const int minor = request_.head.minor_version;
+  request_ = {};
+  request_.head.minor_version = minor;
+}
+
+void ResponseWriter::respond(int status, std::span<const http::Field> fields, std::string_view body) {
+  if (connection_ == nullptr || begun_) return;
+  begin(status, fields, body.size());
+  write(body);
+  finish();
+}
+
+void ResponseWriter::begin(int status, std::span<const http::Field> fields,
+                           std::optional<std::uint64_t> length) {
+  if (connection_ == nullptr || begun_) return;
+  begun_ = true;
+  connection_->send_head(*this, status, fields, length);
+}
+
+bool ResponseWriter::write(std::string_view bytes) {
+  return connection_ == nullptr || connection_->send_body(*this, bytes);
+}
+
+void ResponseWriter::finish() {
+  if (connection_ != nullptr) connection_->finish(*this);
+}
+
+void ResponseWriter::abort() {
+  if (connection_ != nullptr) connection_->abort();
+}
+
+std::size_t ResponseWriter::waiting_bytes() const {
+  return connection_ == nullptr ? 0 : connection_->waiting_bytes();
+}
+
+HttpServer::HttpServer(Loop& loop, HttpHandler& handler, ServerSettings settings)
+    : loop_(loop),
+      handler_(handler),
+      settings_(settings),
+      accept_again_(loop, [this] { resume_accepting(); }) {}
+
+HttpServer::~HttpServer() {
+  drain();
+  while (!connections_.empty()) connections_.back()->close();
+}
+
+Status HttpServer::listen(const Address& address, bool share_port) {
+  auto listener = listen_on(address, share_port);
+  if (!listener) return tl::unexpected(listener.error());
+  listener_ = std::move(*listener);
+  if (const auto bound = local_address(listener_)) port_ = bound->port();
+  resume_accepting();
+  return {};
+}
+
+void HttpServer::resume_accepting() {
+  if (accepting_ || !listener_.valid() || connections_.size() >= settings_.max_connections) return;
+  accepting_ = true;
+  loop_.watch_listener(listener_.get(), *this);
+}
+
+void HttpServer::pause_accepting(Duration longest) {
+  if (accepting_) loop_.unwatch(listener_.get(), *this);
+  accepting_ = false;
+  accept_again_.arm_in(longest);
+}
+
+void HttpServer::on_ready(std::uint32_t) {
+  for (int i = 0; i < accepts_per_turn && accepting_; ++i) {
+    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) {
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        pause_accepting(accept_pause);
+      return;
+    }
+    auto connection = std::make_unique<ServerConnection>(*this, plain_stream(std::move(fd)));
+    connection->index = connections_.size();
+    connections_.push_back(std::move(connection));
+    if (connections_.size() >= settings_.max_connections) pause_accepting(accept_pause);
+  }
+}
+
+void HttpServer::drain() {
+  if (std::exchange(draining_, true)) return;
+  if (accepting_) loop_.unwatch(listener_.get(), *this);
+  accepting_ = false;
+  accept_again_.disarm();
+  listener_.reset();
+  for (std::size_t i = connections_.size(); i-- > 0;)
+    if (i < connections_.size()) connections_[i]->close_when_idle();
+}
+
+void HttpServer::forget(ServerConnection& connection) {
+  const std::size_t at = connection.index;
+  std::unique_ptr<ServerConnection> ended = std::move(connections_[at]);
+  if (at + 1 < connections_.size()) {
+    connections_[at] = std::move(connections_.back());
+    connections_[at]->index = at;
+  }
+  connections_.pop_back();
+  loop_.dispose(std::move(ended));
+  if (!draining_) resume_accepting();
+}
+
+void respond_error(ResponseWriter& writer, int status, std::string_view reason, std::string_view message) {
+  const std::array fields{http::Field{"content-type", "application/json"},
+                          http::Field{"x-signalbox-reason", reason}};
+  writer.respond(status, fields, http::openai_error(status, reason, message));
+}
+
+}  // namespace signalbox::net

@@ -1,0 +1,148 @@
+// An HTTP/1.1 server on a Loop: keep-alive, pipelining, bodies in both framings, streams with back-pressure,
+// strict about framing, with a limit on every wait. A handler gets whole requests and a ResponseWriter for
+// each.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/cluster_router/http/head.hpp"
+#include "actors/cluster_router/net/loop.hpp"
+#include "actors/cluster_router/net/stream.hpp"
+#include "messages/base/result.hpp"
+
+namespace signalbox::net {
+
+struct ServerSettings {
+  http::HeadLimits head;
+  std::size_t max_body_bytes = 64u << 20;
+  Duration head_timeout = 10s;   ///< from a request's first byte to the end of its head
+  Duration body_timeout = 30s;   ///< between two pieces of a request's body
+  Duration idle_timeout = 75s;   ///< of a connection between requests
+  Duration stall_timeout = 60s;  ///< of a client that takes nothing of what waits for it
+  std::size_t high_water_bytes =
+      256 * 1024;  ///< of one answer's unsent bytes; over it write() asks for a pause
+  std::size_t max_connections = 16 * 1024;  ///< more wait in the kernel's queue
+};
+
+class ServerConnection;
+
+/// A whole request. Its views live until release_request() or the end of the answer. At least 64 readable
+/// bytes follow the body, as simdjson wants them.
+struct Request {
+  http::RequestHead head;
+  std::string_view body;
+};
+
+/// Told about the client of one answer. After on_client_gone() nothing more is told.
+class ResponseObserver {
+ public:
+  /// The client closed its connection, or stopped taking bytes; the answer cannot be delivered.
+  virtual void on_client_gone() = 0;
+  /// After write() returned false: there is room again.
+  virtual void on_writable() {}
+
+ protected:
+  ~ResponseObserver() = default;
+};
+
+/// The answer to one request: either respond(), or begin(), write()..., finish(). Once the client is gone all
+/// of them do nothing. Bytes leave at the end of the loop's turn. A writer that is dropped without an answer
+/// resets the connection.
+class ResponseWriter {
+ public:
+  explicit ResponseWriter(ServerConnection& connection) : connection_(&connection) {}
+  ~ResponseWriter();
+  ResponseWriter(const ResponseWriter&) = delete;
+  ResponseWriter& operator=(const ResponseWriter&) = delete;
+
+  const Request& request() const { return request_; }
+  /// Gives the request's memory back once nothing needs it any more; its views are then empty.
+  void release_request();
+
+  /// A whole answer. Content-Length and Connection are added; `fields` must not hold them.
+  void respond(int status, std::span<const http::Field> fields, std::string_view body);
+  /// The head of a streamed answer, chunked unless `length` is known (or the client speaks HTTP/1.0: then the
+  /// end is the close).
+  void begin(int status, std::span<const http::Field> fields, std::optional<std::uint64_t> length = {});
+  /// A piece of the body. False: more than the high-water mark waits; write no more until on_writable().
+  bool write(std::string_view bytes);
+  /// The end of a streamed answer.
+  void finish();
+  /// Ends the answer so that the client sees that it is incomplete.
+  void abort();
+
+  /// At most one; nullptr for none. It must outlive the answer or be taken away.
+  void observe(ResponseObserver* observer) { observer_ = observer; }
+  bool head_sent() const { return begun_; }
+  /// The answer is finished, or its client is gone.
+  bool ended() const { return connection_ == nullptr; }
+  /// Bytes of this connection that the kernel has not taken yet.
+  std::size_t waiting_bytes() const;
+
+ private:
+  friend class ServerConnection;
+  enum class Body : std::uint8_t { none, plain, chunked };
+
+  ServerConnection* connection_;
+  ResponseObserver* observer_ = nullptr;
+  Request request_;
+  std::string bytes_;   ///< head, and body when it has a Content-Length
+  std::string chunks_;  ///< body when it came chunked
+  Body framing_ = Body::none;
+  bool begun_ = false;
+};
+using ResponseWriterPtr = std::shared_ptr<ResponseWriter>;
+
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  /// A whole request has arrived; answer now or later. The request is writer->request().
+  virtual void on_request(ResponseWriterPtr writer) = 0;
+  /// The server itself refused a request with this status; for counting.
+  virtual void on_refused(int status, std::string_view reason) { (void)status, (void)reason; }
+};
+
+class HttpServer final : private Watcher {
+ public:
+  HttpServer(Loop& loop, HttpHandler& handler, ServerSettings settings);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  /// Listens; port 0 takes a free one. `share_port`: other loops or processes accept there too.
+  Status listen(const Address& address, bool share_port = false);
+  /// The port that is listened on; 0 before listen().
+  std::uint16_t port() const { return port_; }
+  /// Accepts no more, closes idle connections, and the others after their answer.
+  void drain();
+  bool draining() const { return draining_; }
+  std::size_t connections() const { return connections_.size(); }
+
+ private:
+  friend class ServerConnection;
+  void on_ready(std::uint32_t events) override;
+  void pause_accepting(Duration longest);
+  void resume_accepting();
+  void forget(ServerConnection& connection);
+
+  Loop& loop_;
+  HttpHandler& handler_;
+  ServerSettings settings_;
+  Fd listener_;
+  std::uint16_t port_ = 0;
+  bool accepting_ = false;
+  bool draining_ = false;
+  Timer accept_again_;
+  std::vector<std::unique_ptr<ServerConnection>> connections_;
+};
+
+/// An OpenAI-shaped error as the whole answer; `reason` also goes into x-signalbox-reason.
+void respond_error(ResponseWriter& writer, int status, std::string_view reason, std::string_view message);
+
+}  // namespace signalbox::net

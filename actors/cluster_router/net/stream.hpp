@@ -1,0 +1,84 @@
+// A connected byte stream behind one interface, whatever carries it, and the few socket calls that make one.
+#pragma once
+
+#include <netinet/in.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "messages/base/result.hpp"
+
+namespace signalbox::net {
+
+/// A file descriptor that is closed with its owner.
+class Fd {
+ public:
+  Fd() = default;
+  explicit Fd(int fd) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.release()) {}
+  Fd& operator=(Fd&& other) noexcept;
+  ~Fd() { reset(); }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  int release();
+  void reset();
+
+ private:
+  int fd_ = -1;
+};
+
+enum class Io : std::uint8_t { done, would_block, ended, failed };
+struct IoResult {
+  Io state = Io::done;
+  std::size_t bytes = 0;  ///< with `done`
+};
+
+/// A non-blocking connection. `ended` is the peer's orderly end, `failed` a reset or another error.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  virtual IoResult read(std::span<char> into) = 0;
+  /// Writes the pieces one after the other; may take only a part of them.
+  virtual IoResult write(std::string_view first, std::string_view second = {}) = 0;
+  /// Tells the peer that nothing more will come; reading goes on.
+  virtual void end_writing() = 0;
+  /// Makes the coming close a reset, so that the peer cannot take what it got for the whole.
+  virtual void make_close_a_reset() = 0;
+  /// The descriptor to watch; owned by the stream.
+  virtual int fd() const = 0;
+};
+
+/// Plain TCP. Takes the descriptor over and sets TCP_NODELAY.
+std::unique_ptr<Stream> plain_stream(Fd fd);
+
+/// A resolved TCP address.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+  /// "127.0.0.1:8000", "[::1]:8000".
+  std::string text() const;
+  std::uint16_t port() const;
+};
+
+/// Resolves a host name or literal. Names may block on the system's resolver: not for a loop's thread.
+/// Errors: not_found.
+Result<Address> resolve(const std::string& host, std::uint16_t port);
+/// Reads "host:port", "[v6]:port", "http://host:port" (port 80 when absent) and resolves it. Errors: invalid,
+/// not_found.
+Result<Address> resolve_url(std::string_view url);
+
+/// A listening socket; `share_port` sets SO_REUSEPORT, so that several loops or processes accept on one port.
+/// Port 0 takes a free one. Errors: io, with the address in `where`.
+Result<Fd> listen_on(const Address& address, bool share_port);
+Result<Address> local_address(const Fd& fd);
+
+/// Starts to connect; the descriptor becomes writable when that is done. Errors: io.
+Result<Fd> start_connect(const Address& address);
+/// 0 when the connection that start_connect() began stands, else its errno.
+int connect_error(int fd);
+
+}  // namespace signalbox::net
