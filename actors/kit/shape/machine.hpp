@@ -54,12 +54,24 @@ struct Effects {
   void note(std::string_view event, std::string text, schema::Severity severity = schema::Severity::info) {
     log.push_back({severity, event, std::move(text)});
   }
-  /// Asks for on_wake() at this time at the latest; the earliest wish wins.
+  /// Asks for on_wake() at this time at the latest; of several wishes in one answer the earliest wins. An answer with a
+  /// wish replaces the wish of the answer before; one without leaves it standing.
   void wake_at(Instant when) { wake = wake ? std::min(*wake, when) : when; }
 };
 
 /// For roles without inputs or commands of their own.
 struct None {};
+
+/// What a machine thinks of itself, in the words of a beat.
+struct Standing {
+  bool ready = false;
+  std::string state;
+  bool leads = false;
+  Term term;
+  SnapshotVersion snapshot;
+  Digest policy;
+  friend bool operator==(const Standing&, const Standing&) = default;
+};
 
 /// What a role hears and says, by message name; the shell subscribes and the docs tell.
 struct RoleInfo {
@@ -78,7 +90,7 @@ concept Machine = requires(M machine, const M& fixed, const schema::Delivery& de
   machine.on(input, now, effects);
   machine.on_wake(now, effects);
   machine.on_persist_failed(failed, now, effects);
-  fixed.view();
+  { fixed.view().standing } -> std::convertible_to<Standing>;
 };
 
 }  // namespace signalbox::kit
