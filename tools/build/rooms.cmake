@@ -41,6 +41,7 @@ function(signalbox_room room kind)
   if(ARG_SOURCES)
     add_library(${target} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
+    set_property(GLOBAL APPEND PROPERTY SIGNALBOX_BUILT_ROOMS ${target})
   else()
     add_library(${target} INTERFACE)
   endif()
@@ -67,8 +68,9 @@ function(signalbox_program name)
 endfunction()
 
 # signalbox_test(messages/base SOURCES test_rng.cpp USES messages/base): a Boost.Test program named after its room.
+# CONCURRENT: it is run under the thread sanitizer as well.
 function(signalbox_test room)
-  cmake_parse_arguments(ARG "" "" "SOURCES;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT" "" "SOURCES;USES;LINKS" ${ARGN})
   string(MAKE_C_IDENTIFIER "test_${room}" name)
   signalbox_program(${name} SOURCES ${CMAKE_SOURCE_DIR}/tests/support/main.cpp ${ARG_SOURCES}
     USES ${ARG_USES} LINKS Boost::unit_test_framework ${ARG_LINKS})
@@ -76,7 +78,25 @@ function(signalbox_test room)
   target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK SIGNALBOX_TEST_MODULE="${room}"
     SIGNALBOX_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   add_test(NAME ${room} COMMAND ${name})
-  set_property(GLOBAL APPEND PROPERTY SIGNALBOX_TEST_PROGRAMS ${name})
+  if(ARG_CONCURRENT)
+    set_tests_properties(${room} PROPERTIES LABELS concurrent)
+    add_dependencies(concurrent_tests ${name})
+  endif()
+endfunction()
+
+# One program per room that links it whole with nothing but what it declares: a missing USES or LINKS is an undefined
+# symbol here.
+function(signalbox_add_link_tests)
+  add_library(signalbox_link_main OBJECT ${CMAKE_SOURCE_DIR}/tests/rooms/link/main.cpp)
+  add_custom_target(link_tests)
+  get_property(rooms GLOBAL PROPERTY SIGNALBOX_BUILT_ROOMS)
+  foreach(target IN LISTS rooms)
+    add_executable(link_${target} EXCLUDE_FROM_ALL $<TARGET_OBJECTS:signalbox_link_main>)
+    target_link_libraries(link_${target} PRIVATE signalbox_flags $<LINK_LIBRARY:WHOLE_ARCHIVE,${target}>)
+    target_link_options(link_${target} PRIVATE -Wl,--strip-all)
+    set_target_properties(link_${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/link)
+    add_dependencies(link_tests link_${target})
+  endforeach()
 endfunction()
 
 function(signalbox_write_rooms file)
