@@ -304,18 +304,13 @@ void ServerConnection::client_gone() {
 
 void ServerConnection::on_deadline() {
   switch (phase_) {
-    case Phase::head:
-      return refuse(408, "head_timeout", "the request's head did not arrive in time");
-    case Phase::body:
-      return refuse(408, "body_timeout", "the request's body did not arrive in time");
+    case Phase::head: return refuse(408, "head_timeout", "the request's head did not arrive in time");
+    case Phase::body: return refuse(408, "body_timeout", "the request's body did not arrive in time");
     case Phase::answering:
-    case Phase::flushing:
-      return client_gone();
+    case Phase::flushing: return client_gone();
     case Phase::idle:
-    case Phase::lingering:
-      return close();
-    case Phase::closed:
-      return;
+    case Phase::lingering: return close();
+    case Phase::closed: return;
   }
 }
 

@@ -1,0 +1,172 @@
+#include "actors/cluster_router/net/upstream_connection.hpp"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace signalbox::net {
+
+UpstreamConnection::UpstreamConnection(Upstream& upstream, std::unique_ptr<Stream> stream)
+    : upstream_(upstream), stream_(std::move(stream)) {
+  upstream_.loop_.watch(stream_->fd(), *this);
+}
+
+UpstreamConnection::~UpstreamConnection() { close(); }
+
+void UpstreamConnection::carry(Call& call, bool fresh) {
+  call_ = &call;
+  reused_ = !fresh;
+  sent_ = 0;
+  wanted_ = call.head_.size() + call.body_.size();
+  paused_ = false;
+  if (fresh) return call.wait(CallFault::connect_timeout, call.limits_.connect);
+  connected();
+}
+
+void UpstreamConnection::connected() {
+  phase_ = Phase::head;
+  call_->wait(CallFault::first_byte_timeout, call_->limits_.first_byte);
+  send();
+}
+
+void UpstreamConnection::on_ready(std::uint32_t events) {
+  if (phase_ == Phase::closed) return;
+  if (phase_ == Phase::idle) {
+    if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) upstream_.drop_idle(*this);
+    return;
+  }
+  if (phase_ == Phase::connecting) {
+    if (connect_error(stream_->fd()) != 0) return call_->fail(CallFault::connect_failed);
+    if ((events & EPOLLOUT) == 0) return;
+    connected();
+  } else if (events & EPOLLOUT) {
+    send();
+  }
+  if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) readable_ = true;
+  if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
+  read();
+}
+
+void UpstreamConnection::send() {
+  while (sent_ < wanted_) {
+    const std::string_view head = call_->head_;
+    const IoResult put = sent_ < head.size() ? stream_->write(head.substr(sent_), call_->body_)
+                                             : stream_->write(call_->body_.substr(sent_ - head.size()));
+    // A failure is not told here: the loop will tell of the hang-up, and an early answer may still be there to read.
+    if (put.state != Io::done) return;
+    sent_ += put.bytes;
+  }
+}
+
+void UpstreamConnection::set_paused(bool paused) {
+  if (paused_ == paused) return;
+  paused_ = paused;
+  if (!paused) upstream_.loop_.later([this] { read(); });
+}
+
+void UpstreamConnection::read() {
+  const auto scratch = upstream_.loop_.scratch();
+  while (readable_ && !paused_ && (phase_ == Phase::head || phase_ == Phase::body)) {
+    const IoResult got = stream_->read(scratch);
+    if (got.state == Io::would_block) readable_ = false;
+    if (got.state == Io::ended || got.state == Io::failed) return peer_ended(got.state == Io::ended);
+    // A short read emptied the socket, and more will come with an event of its own, unless that was the last.
+    if (got.state == Io::done && got.bytes < scratch.size() && !hung_up_) readable_ = false;
+    if (got.state == Io::done) take({scratch.data(), got.bytes});
+  }
+}
+
+void UpstreamConnection::take(std::string_view bytes) {
+  phase_ == Phase::head ? take_head(bytes) : take_body(bytes);
+}
+
+void UpstreamConnection::take_head(std::string_view bytes) {
+  std::string held = std::exchange(partial_head_, {});
+  std::size_t seen = held.size();
+  if (seen > 0) bytes = held.append(bytes);
+  while (!bytes.empty()) {
+    const auto parsed = http::parse_response(bytes, seen, upstream_.settings_.head, call_->bodiless_, head_);
+    if (parsed.fault != http::Fault::none) return call_->fail(CallFault::bad_answer);
+    if (parsed.consumed == 0) return void(partial_head_ = bytes);
+    if (head_.status == 101) return call_->fail(CallFault::bad_answer);
+    bytes.remove_prefix(parsed.consumed);
+    if (head_.status >= 200) return begin_body(bytes);
+    seen = 0;  // an interim answer (100, 103): the real one follows
+  }
+}
+
+void UpstreamConnection::begin_body(std::string_view rest) {
+  phase_ = Phase::body;
+  chunks_ = {};
+  left_ = head_.length;
+  call_->observer_->on_answer(head_);
+  head_.fields.clear();
+  if (call_ == nullptr) return;
+  if (head_.framing == http::Framing::none || (head_.framing == http::Framing::length && left_ == 0))
+    return complete(rest.empty());
+  if (!rest.empty()) take_body(rest);
+}
+
+/// False when the observer ended the call.
+bool UpstreamConnection::tell_body(std::string_view bytes) {
+  if (bytes.empty()) return true;
+  if (!paused_) call_->wait(CallFault::gap_timeout, call_->limits_.gap);
+  call_->observer_->on_body(bytes);
+  return call_ != nullptr;
+}
+
+void UpstreamConnection::take_body(std::string_view bytes) {
+  if (head_.framing == http::Framing::until_close) return void(tell_body(bytes));
+  if (head_.framing == http::Framing::length) {
+    const std::string_view piece =
+        bytes.substr(0, static_cast<std::size_t>(std::min<std::uint64_t>(left_, bytes.size())));
+    left_ -= piece.size();
+    if (tell_body(piece) && left_ == 0) complete(piece.size() == bytes.size());
+    return;
+  }
+  for (;;) {
+    const auto step = chunks_.next(bytes);
+    bytes.remove_prefix(step.consumed);
+    if (!tell_body(step.data)) return;
+    if (step.state == http::ChunkedDecoder::State::failed) return call_->fail(CallFault::bad_answer);
+    if (step.state == http::ChunkedDecoder::State::ended) return complete(bytes.empty());
+    if (step.consumed == 0) return;
+  }
+}
+
+void UpstreamConnection::peer_ended(bool orderly) {
+  if (phase_ == Phase::body && head_.framing == http::Framing::until_close && orderly) return complete(false);
+  if (phase_ == Phase::body) return call_->fail(CallFault::truncated);
+  if (reused_ && partial_head_.empty()) return call_->restart();
+  call_->fail(CallFault::reset_before_answer);
+}
+
+void UpstreamConnection::complete(bool clean) {
+  Call& call = *std::exchange(call_, nullptr);
+  call.timer_.disarm();
+  const bool reusable =
+      clean && !hung_up_ && head_.keep_alive && head_.framing != http::Framing::until_close && sent();
+  if (reusable)
+    upstream_.keep(std::move(call.connection_));
+  else
+    end(std::move(call.connection_));
+  call.observer_->on_end();
+}
+
+void UpstreamConnection::end(std::unique_ptr<UpstreamConnection> connection) {
+  if (!connection) return;
+  connection->call_ = nullptr;
+  connection->close();
+  Loop& loop = connection->upstream_.loop_;
+  loop.dispose(std::move(connection));
+}
+
+void UpstreamConnection::close() {
+  if (phase_ == Phase::closed) return;
+  phase_ = Phase::closed;
+  upstream_.loop_.unwatch(stream_->fd(), *this);
+  stream_.reset();
+}
+
+}  // namespace signalbox::net
