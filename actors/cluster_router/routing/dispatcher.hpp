@@ -1,0 +1,101 @@
+// The data plane's brain for one event loop: everything between a parsed request and the engine that serves it. It
+// touches nothing outside; the gateway tells it what happened and does what it answers.
+//
+//   begin ──▶ Forward ──▶ head ──▶ first_byte ──▶ finished
+//     │          │          └─▶ Forward (an answer that may be retried: drop it, try there)
+//     │          └─▶ failed ──▶ Forward | Refuse
+//     ├──▶ Wait ──▶ next_ready ──▶ Forward | Refuse
+//     └──▶ Refuse                                  client_left: at any time before the end
+//
+// One dispatcher belongs to one thread. It owns the in-flight counts: nobody else writes them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/cluster_router/routing/batch.hpp"
+#include "actors/cluster_router/routing/request.hpp"
+#include "actors/cluster_router/routing/verdict.hpp"
+#include "actors/cluster_router/routing/view.hpp"
+
+namespace signalbox::routing {
+
+struct DispatcherOptions {
+  ClusterName cluster;
+  ProcessName router;
+  Incarnation incarnation;
+  std::uint32_t loop = 0;   ///< which of the router's event loops, from 0
+  std::uint32_t loops = 1;  ///< how many there are
+  std::uint64_t seed = 1;   ///< of all draws; give each loop and life its own
+  std::uint32_t block_bytes = default_block_bytes;
+  std::size_t cache_blocks = 262'144;  ///< bound of the cache knowledge of all engines together
+  std::size_t records = 4'096;         ///< decisions that can be explained afterwards
+  std::size_t sent_rows =
+      100'000;  ///< bound of the sent blocks kept between two drains; more are dropped, counted
+};
+
+struct Begun {
+  Ticket ticket;  ///< closed if the verdict is Refuse
+  DecisionId decision;
+  Verdict verdict;
+};
+
+struct Ready {
+  Ticket ticket;
+  Verdict verdict;  ///< Forward or Refuse
+};
+
+class Dispatcher {
+ public:
+  explicit Dispatcher(DispatcherOptions options);
+  ~Dispatcher();
+  Dispatcher(Dispatcher&&) noexcept;
+  Dispatcher& operator=(Dispatcher&&) noexcept;
+
+  /// Routes by this view from now on. Ask next_ready() afterwards.
+  void adopt(std::shared_ptr<const View> view, Instant now);
+  /// The view in force; null before the first.
+  const std::shared_ptr<const View>& view() const;
+
+  /// A request arrived. Classifies, admits, decides.
+  Begun begin(RequestFacts facts, Instant now);
+  /// The attempt failed before the answer's head: Forward to another engine, or Refuse.
+  Verdict failed(Ticket ticket, schema::AttemptEnd end, Instant now);
+  /// The head of the answer came. A verdict: drop this answer and do that instead. Nothing: relay it to the client
+  /// whatever its status. `retry_after`: as the engine says; zero: it says nothing.
+  std::optional<Verdict> head(Ticket ticket, std::uint16_t status, Duration retry_after, Instant now);
+  /// The first byte of the answer's body came: its prompt is done, nothing will be retried.
+  void first_byte(Ticket ticket, Instant now);
+  /// The attempt ended after its head. `end`: succeeded when the body came to its end, whatever the status; else
+  /// broken_stream, gap_timeout or total_timeout. Ask next_ready() afterwards.
+  void finished(Ticket ticket, schema::AttemptEnd end, const Usage& usage, Instant now);
+  /// The client closed its connection. In any phase, waiting included. Ask next_ready() afterwards.
+  void client_left(Ticket ticket, Instant now);
+  /// The router is being stopped: new requests are refused, what is here goes on.
+  void drain_and_refuse();
+
+  /// A request that waited and may go, or must be refused, now. Call until it answers nothing.
+  std::optional<Ready> next_ready(Instant now);
+  /// When next_ready() has to be asked at the latest; end_of_time if nothing waits.
+  Instant next_wake() const;
+
+  /// All that happened since the last drain; numbered. About each second, and each quarter second for fresh prefixes.
+  Batch drain(Instant now);
+  /// Requests open here, those that wait included.
+  std::size_t open() const;
+  /// Requests that wait.
+  std::size_t waiting() const;
+  DecisionId decision_of(Ticket ticket) const;
+  /// What was decided and why, with the fate of every engine; nothing when it is no longer kept. Allocates, linear in
+  /// the fleet.
+  std::optional<schema::DecisionRecord> record(const DecisionId& id, Instant now) const;
+  /// What begin() would decide for this request, changing nothing.
+  schema::DecisionRecord would_decide(const RequestFacts& facts, Instant now) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace signalbox::routing
