@@ -1,0 +1,7 @@
+#include "tools/signalbox/commands.hpp"
+
+namespace signalbox {
+
+void add_commands(CLI::App&) {}
+
+}  // namespace signalbox
