@@ -1,0 +1,13 @@
+// `signalbox engine-sim`.
+#pragma once
+
+namespace CLI {
+class App;
+}
+
+namespace signalbox::engine_sim {
+
+/// Adds the command; when chosen it serves until SIGINT or SIGTERM. A start that fails throws CLI::RuntimeError(1).
+void add_engine_sim(CLI::App& app);
+
+}  // namespace signalbox::engine_sim
