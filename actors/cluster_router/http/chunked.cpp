@@ -26,9 +26,7 @@ ChunkedDecoder::At ChunkedDecoder::after_size(char c) {
 
 ChunkedDecoder::At ChunkedDecoder::step(char c) {
   switch (at_) {
-    case At::size:
-      left_ = 0, digits_ = 0;
-      [[fallthrough]];
+    case At::size: left_ = 0, digits_ = 0; [[fallthrough]];
     case At::size_digits:
       if (const int digit = hex_value(c); digit >= 0) {
         left_ = left_ * 16 + static_cast<std::uint64_t>(digit);
@@ -41,24 +39,19 @@ ChunkedDecoder::At ChunkedDecoder::step(char c) {
     case At::size_lf:
       if (c != '\n') return At::failed;
       return left_ == 0 ? At::trailer : At::data;
-    case At::data_cr:
-      return c == '\r' ? At::data_lf : At::failed;
-    case At::data_lf:
-      return c == '\n' ? At::size : At::failed;
+    case At::data_cr: return c == '\r' ? At::data_lf : At::failed;
+    case At::data_lf: return c == '\n' ? At::size : At::failed;
     case At::trailer:
       if (c == '\r') return At::end_lf;
       [[fallthrough]];
     case At::trailer_line:
       if (c == '\r') return At::trailer_lf;
       return is_text(c) && ++skipped_ < max_skipped_bytes ? At::trailer_line : At::failed;
-    case At::trailer_lf:
-      return c == '\n' ? At::trailer : At::failed;
-    case At::end_lf:
-      return c == '\n' ? At::ended : At::failed;
+    case At::trailer_lf: return c == '\n' ? At::trailer : At::failed;
+    case At::end_lf: return c == '\n' ? At::ended : At::failed;
     case At::data:
     case At::ended:
-    case At::failed:
-      break;
+    case At::failed: break;
   }
   return At::failed;
 }

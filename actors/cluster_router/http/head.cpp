@@ -125,8 +125,7 @@ Fault read_control(const Fields& fields, Control& out) {
           out.coding = &field;
         }
         break;
-      default:
-        break;
+      default: break;
     }
   }
   return Fault::none;
@@ -282,22 +281,14 @@ Parsed parse_response(std::string_view bytes, std::size_t seen, const HeadLimits
 
 bool is_hop_by_hop(std::string_view name) {
   switch (name.size()) {
-    case 2:
-      return same_name(name, "te");
-    case 7:
-      return same_name(name, "trailer") || same_name(name, "upgrade");
-    case 10:
-      return same_name(name, "connection") || same_name(name, "keep-alive");
-    case 16:
-      return same_name(name, "proxy-connection");
-    case 17:
-      return same_name(name, "transfer-encoding");
-    case 18:
-      return same_name(name, "proxy-authenticate");
-    case 19:
-      return same_name(name, "proxy-authorization");
-    default:
-      return false;
+    case 2: return same_name(name, "te");
+    case 7: return same_name(name, "trailer") || same_name(name, "upgrade");
+    case 10: return same_name(name, "connection") || same_name(name, "keep-alive");
+    case 16: return same_name(name, "proxy-connection");
+    case 17: return same_name(name, "transfer-encoding");
+    case 18: return same_name(name, "proxy-authenticate");
+    case 19: return same_name(name, "proxy-authorization");
+    default: return false;
   }
 }
 
