@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "messages/base/criticality.hpp"
 #include "messages/base/digest.hpp"
 #include "messages/base/ids.hpp"
 #include "messages/base/time.hpp"
+#include "messages/base/words.hpp"
 
 namespace signalbox::policy {
 
@@ -110,12 +110,15 @@ struct Limits {
   std::optional<double> cluster_weight_cap;
   std::optional<double> churn_per_snapshot;  ///< L1 distance of a row's weights from the last snapshot's;
                                              ///< moves off engines that are gone or draining do not count
-  std::uint32_t in_flight_cap = 256;  ///< requests that one router keeps open on one engine
+  std::uint32_t in_flight_cap = 256;         ///< requests that one router keeps open on one engine
 };
 
-/// Who is refused first. Costs are resolved into the rows; the order is theirs.
+/// Who is refused first. The rows hold these costs and floors, unless the class has its own.
 struct Shed {
-  std::vector<Criticality> order;  ///< first refused first; what is not listed comes last
+  std::vector<Criticality> order{Criticality::sheddable,
+                                 Criticality::standard};  ///< first refused first; the rest comes last
+  std::array<double, criticality_count> cost_seconds{30, 120, 600};  ///< by Criticality, rising
+  std::array<double, criticality_count> floor_share{0, 0, 0};
 };
 
 /// Kinds of failure of one attempt, as seen by a router.
@@ -128,7 +131,6 @@ enum class FailureKind : std::uint8_t {
   slow,     ///< an outlier in latency
 };
 inline constexpr std::size_t failure_kind_count = 6;
-std::string_view to_string(FailureKind kind);
 
 struct Retry {
   double budget_ratio = 0.20;  ///< retries over first attempts
@@ -232,9 +234,6 @@ enum class Rule : std::uint8_t {
   unknown_version,  ///< the model has no such version
   otherwise,        ///< no class matches: the policy's `otherwise`
 };
-std::string_view to_string(Rule rule);
-/// One sentence for the operator.
-std::string_view sentence(Rule rule);
 
 /// A class and the effective criticality, or a refusal with its HTTP status.
 struct Classified {
@@ -293,9 +292,37 @@ struct CompiledPolicy {
   const ClassRow& at(ClassIndex index) const { return classes[index.at()]; }
   const ModelRow& at(ModelIndex index) const { return models[index.at()]; }
 
-  /// Rows of `classes` by model, in order; filled by index(), which compile() calls.
+  /// Rows of `classes` by model, in order, and of `models` by name; filled by index(), which compile() calls.
   std::vector<std::vector<ClassIndex>> classes_of_model;
+  std::vector<ModelIndex> models_by_name;
   void index();
 };
 
 }  // namespace signalbox::policy
+
+namespace signalbox {
+
+template <>
+struct EnumTable<policy::FailureKind> {
+  static constexpr std::array rows{
+      EnumRow{"connect", "no connection to the engine"},
+      EnumRow{"reset", "the connection was closed before the response head"},
+      EnumRow{"timeout", "no first byte in time"},
+      EnumRow{"status", "the engine answered 5xx"},
+      EnumRow{"broken", "the stream ended before its end"},
+      EnumRow{"slow", "the latency was an outlier"},
+  };
+};
+static_assert(enum_size<policy::FailureKind> == policy::failure_kind_count);
+
+template <>
+struct EnumTable<policy::Rule> {
+  static constexpr std::array rows{
+      EnumRow{"matched", "the first class of the policy that matches the request"},
+      EnumRow{"unknown_model", "the policy declares no model of this name"},
+      EnumRow{"unknown_version", "the policy declares no such version of the model"},
+      EnumRow{"otherwise", "no class of the policy matches the request"},
+  };
+};
+
+}  // namespace signalbox

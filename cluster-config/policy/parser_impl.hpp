@@ -1,0 +1,83 @@
+// The parser's inside: statements and items, each a member that moves the cursor past what it understood and returns whether
+// it did; what it did not understand is reported by then.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "cluster-config/policy/cursor.hpp"
+
+namespace signalbox::policy {
+
+inline constexpr std::string_view not_enforced = "not enforced by this version: ";
+
+class Parser {
+ public:
+  Parser(const Lexed& lexed, std::vector<Diagnostic>& errors) : cursor_(lexed.tokens, errors) {}
+  Document run();
+
+ private:
+  using Statement = void (Parser::*)();
+  struct Keyword {
+    std::string_view word;
+    Statement parse;
+    bool once;
+  };
+  static std::span<const Keyword> keywords();
+  static const Keyword* keyword_of(const Token& token);
+
+  // Statements.
+  void header();
+  void topology();
+  void levels();
+  void models();
+  void criticality_order();
+  void service_class();
+  void otherwise();
+  void limits();
+  void shed();
+  void objective();
+  void never();
+  void test();
+  void numbers();  // every clause of knobs()
+
+  // Items.
+  bool zone_item();
+  bool model_item();
+  bool class_item(ClassDecl& decl);
+  bool class_model(ClassDecl& decl);
+  bool class_residency(ClassDecl& decl);
+  bool class_weights(ClassDecl& decl);
+  bool limit_item();
+  bool weight_limit();
+  bool churn_limit();
+  bool objective_item();
+  bool shed_part(ShedDecl& decl);
+  bool test_part(TestDecl& decl);
+  void test_outcome(TestDecl& decl);
+  bool number(std::string_view clause, std::string_view& group);
+  bool retry_list();
+  bool take_values(std::vector<CriticalityValue>& out, std::string_view noun);
+  bool never_term(NeverDecl& decl);
+
+  // A block "{ item item ... }"; an item that fails is skipped up to the next line.
+  void block(std::string_view name, const std::function<bool()>& item);
+  bool at_statement() const;
+  void skip_statement();
+  void skip_item();
+  void mark(bool item) { doc_.marks.push_back({cursor_.position(), item}); }
+  template <class T>
+  bool set_once(std::optional<T>& field, std::optional<T> value, const Token& at, std::string_view what) {
+    if (!value) return false;
+    if (field) return cursor_.error(at, fmt::format("{} is said twice", what));
+    field = std::move(value);
+    return true;
+  }
+
+  Cursor cursor_;
+  Document doc_;
+  std::vector<std::string_view> said_;  // clauses that may stand once
+};
+
+}  // namespace signalbox::policy

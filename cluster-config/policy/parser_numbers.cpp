@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <array>
+
+#include "cluster-config/policy/parser_impl.hpp"
+
+namespace signalbox::policy {
+
+void Parser::limits() {
+  cursor_.advance();
+  block("limits", [&] { return limit_item(); });
+}
+
+bool Parser::limit_item() {
+  if (cursor_.here().is("weight")) return weight_limit();
+  if (cursor_.here().is("churn")) return churn_limit();
+  if (cursor_.accept("load")) {
+    if (!cursor_.accept_words("( engine ) <=")) return cursor_.expected("'(engine) <=' after 'load'");
+    auto value = cursor_.take_quantity("a share of the capacity, such as 0.85");
+    if (!value) return false;
+    if (!cursor_.accept_words("* capacity")) return cursor_.expected("'* capacity'");
+    doc_.limits.push_back({LimitKind::load, std::move(*value)});
+    return true;
+  }
+  if (cursor_.accept("in_flight")) {
+    if (!cursor_.accept_words("( engine ) <=")) return cursor_.expected("'(engine) <=' after 'in_flight'");
+    auto value = cursor_.take_quantity("a number of requests");
+    if (value) doc_.limits.push_back({LimitKind::in_flight, std::move(*value)});
+    return value.has_value();
+  }
+  for (const std::string_view word : {"capacity", "spread", "survive"})
+    if (cursor_.here().is(word))
+      return cursor_.error_here(fmt::format("{}the limit '{}'", not_enforced, word),
+                                "leave it out; nothing would hold it"),
+             false;
+  constexpr std::array<std::string_view, 4> known{"weight", "load", "in_flight", "churn"};
+  return cursor_.unknown_word("a limit", known);
+}
+
+bool Parser::weight_limit() {
+  cursor_.advance();
+  if (!cursor_.expect("(", "after 'weight'")) return false;
+  constexpr std::array<std::pair<std::string_view, LimitKind>, 3> levels{
+      {{"engine", LimitKind::engine_weight},
+       {"rack", LimitKind::rack_weight},
+       {"cluster", LimitKind::cluster_weight}}};
+  for (const auto& [level, kind] : levels)
+    if (cursor_.accept(level)) {
+      if (!cursor_.expect(")", "after the level") || !cursor_.expect("<=", "before the limit")) return false;
+      auto value = cursor_.take_quantity("a share such as 0.5");
+      if (value) doc_.limits.push_back({kind, std::move(*value)});
+      return value.has_value();
+    }
+  if (cursor_.here().is("region") || cursor_.here().is("zone"))
+    return cursor_.error_here(fmt::format("{}a weight limit for a {}", not_enforced, cursor_.here().text),
+                              "limit engine, rack or cluster");
+  return cursor_.expected("engine, rack or cluster");
+}
+
+bool Parser::churn_limit() {
+  cursor_.advance();
+  if (!cursor_.accept_words("L1 <=")) return cursor_.expected("'L1 <=' after 'churn'");
+  auto value = cursor_.take_quantity("a share such as 0.20");
+  if (!value) return false;
+  if (!cursor_.accept_words("per snapshot")) return cursor_.expected("'per snapshot'");
+  doc_.limits.push_back({LimitKind::churn, std::move(*value)});
+  if (cursor_.here().is(","))
+    return cursor_.error_here(std::string(not_enforced) + "a churn limit over time", "limit it per snapshot");
+  if (cursor_.accept("except") && !cursor_.accept_words("from engine gone | draining"))
+    return cursor_.expected("'from engine gone|draining' after 'except'");
+  return true;
+}
+
+bool Parser::take_values(std::vector<CriticalityValue>& out, std::string_view noun) {
+  do {
+    auto criticality = cursor_.take_name("critical, standard or sheddable");
+    if (!criticality) return false;
+    auto value = cursor_.take_quantity(noun);
+    if (!value) return false;
+    out.push_back({std::move(*criticality), std::move(*value)});
+  } while (cursor_.accept(","));
+  return true;
+}
+
+void Parser::shed() {
+  cursor_.advance();
+  doc_.shed.emplace();
+  while (!at_statement() && shed_part(*doc_.shed)) {
+  }
+}
+
+bool Parser::shed_part(ShedDecl& decl) {
+  if (cursor_.accept("order")) {
+    auto names = cursor_.take_names("sheddable, standard or critical");
+    if (names) decl.order = std::move(*names);
+    return names.has_value();
+  }
+  if (cursor_.accept("cost")) return take_values(decl.costs, "a time such as 60s");
+  if (cursor_.accept("floor")) return take_values(decl.floors, "a share such as 5%");
+  constexpr std::array<std::string_view, 3> known{"order", "cost", "floor"};
+  if (!parse_criticality(cursor_.here().text)) return cursor_.unknown_word("a part of 'shed'", known);
+  auto later = cursor_.take_name("a criticality");
+  if (!cursor_.accept_words("never before")) return cursor_.expected("'never before'");
+  auto earlier = cursor_.take_name("a criticality");
+  if (earlier) decl.never_before.emplace_back(std::move(*later), std::move(*earlier));
+  return earlier.has_value();
+}
+
+void Parser::numbers() {
+  const std::string_view clause = cursor_.here().text;
+  cursor_.advance();
+  std::string_view group;
+  while (!at_statement() && number(clause, group)) {
+  }
+}
+
+bool Parser::number(std::string_view clause, std::string_view& group) {
+  for (const Promise& promise : promises())
+    if (promise.clause == clause && cursor_.accept_words(promise.words)) return true;
+  if (clause == "retry" && (cursor_.here().is("on") || cursor_.here().is("not"))) return retry_list();
+
+  std::vector<std::string_view> known;
+  for (const Knob& knob : knobs()) {
+    if (knob.clause != clause) continue;
+    if (!knob.group.empty() && knob.group != group && cursor_.here().is(knob.group)) {
+      group = knob.group;
+      cursor_.advance();
+    }
+    known.push_back(knob.group.empty() || knob.group == group ? knob.word : knob.group);
+    if ((!knob.group.empty() && knob.group != group) || !cursor_.here().is(knob.word)) continue;
+    const Token word = cursor_.here();
+    cursor_.advance();
+    auto value = cursor_.take_quantity(describe(knob.dimension));
+    if (!value) return false;
+    if (std::ranges::any_of(doc_.knobs, [&](const KnobUse& use) { return use.knob == &knob; }))
+      return cursor_.error(word, fmt::format("'{}' is said twice", word.text));
+    doc_.knobs.push_back({&knob, std::move(*value)});
+    cursor_.accept_words(knob.after);
+    return true;
+  }
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  return cursor_.unknown_word(fmt::format("a part of '{}'", clause), known);
+}
+
+bool Parser::retry_list() {
+  const Token word = cursor_.here();
+  if (cursor_.accept("not")) {
+    if (!cursor_.expect("on", "after 'not'")) return false;
+    if (cursor_.accept("nothing"))
+      return set_once(doc_.retry_not_on, std::optional(std::vector<Quantity>{}), word, "'not on'");
+    return set_once(doc_.retry_not_on, cursor_.take_quantities("a status such as 400"), word, "'not on'");
+  }
+  cursor_.advance();
+  if (doc_.retry_on_given) return cursor_.error(word, "'on' is said twice");
+  doc_.retry_on_given = true;
+  if (cursor_.accept("nothing")) return true;
+  do {
+    const Token token = cursor_.here();
+    if (token.kind != TokenKind::word && token.kind != TokenKind::number)
+      return cursor_.expected("connect, reset, timeout or a status");
+    cursor_.advance();
+    doc_.retry_on.push_back({fmt::format("{}{}", token.text, token.unit), token.span});
+  } while (cursor_.accept(","));
+  return true;
+}
+
+void Parser::objective() {
+  cursor_.advance();
+  cursor_.accept("minimize");
+  block("objective", [&] { return objective_item(); });
+}
+
+bool Parser::objective_item() {
+  auto term = cursor_.take_name("ttft, tpot, egress or churn");
+  if (!term || !cursor_.expect("weight", "after the term's name")) return false;
+  auto weight = cursor_.take_quantity("a weight such as 1.0");
+  if (!weight) return false;
+  WeightUse use{std::move(*term), std::move(*weight), {}};
+  if (cursor_.accept("in")) {
+    if (!cursor_.expect("[", "before the bounds")) return false;
+    auto low = cursor_.take_quantity("the least weight");
+    if (!low || !cursor_.expect(",", "between the bounds")) return false;
+    auto high = cursor_.take_quantity("the greatest weight");
+    if (!high || !cursor_.expect("]", "after the bounds")) return false;
+    use.bounds.emplace(std::move(*low), std::move(*high));
+  }
+  doc_.objective.push_back(std::move(use));
+  return true;
+}
+
+}  // namespace signalbox::policy

@@ -1,0 +1,256 @@
+#include "cluster-config/policy/resolve.hpp"
+
+#include <algorithm>
+
+#include "cluster-config/policy/resolver.hpp"
+
+namespace signalbox::policy {
+
+void Resolver::header() {
+  if (!doc_.name) return;  // the parser has said so
+  out_.name = name<DomainName>(*doc_.name).str();
+  if (doc_.version) {
+    if (const auto v = value(*doc_.version, Dimension::count, 1, 1e12, "the version"))
+      out_.version = static_cast<std::uint64_t>(*v);
+  } else {
+    error(doc_.name->span, "the policy has no version", "write: policy NAME version 1");
+  }
+  if (doc_.owner) out_.owner = doc_.owner->text;
+  if (doc_.review_by) out_.review_by = doc_.review_by->text;
+}
+
+void Resolver::zones() {
+  for (const ZoneDecl& decl : doc_.zones) {
+    if (!first_use(zones_seen_, decl.name, "zone")) continue;
+    if (out_.zones.size() == max_zones)
+      return error(decl.name.span, fmt::format("more than {} zones", max_zones));
+    ZoneRow row{name<DomainName>(decl.name), {}};
+    for (const Word& region : decl.regions)
+      if (first_use(regions_seen_, region, "region")) row.regions.push_back(name<DomainName>(region));
+    out_.zones.push_back(std::move(row));
+  }
+}
+
+void Resolver::models() {
+  for (const ModelDecl& decl : doc_.models) {
+    if (!first_use(models_seen_, decl.name, "model")) continue;
+    if (out_.models.size() == max_models)
+      return error(decl.name.span, fmt::format("more than {} models", max_models));
+    ModelRow row{name<ModelName>(decl.name), {}};
+    if (decl.low) {
+      const auto low = version(*decl.low), high = version(*decl.high);
+      if (low && high) row.versions = {*low, *high};
+      if (low && high && *low > *high)
+        error(decl.low->span, "the range of versions is empty", "write the lower version first");
+    }
+    out_.models.push_back(std::move(row));
+  }
+  if (doc_.models.empty()) missing("models", "models { NAME versions 1.0 }");
+  out_.index();
+}
+
+void Resolver::objective() {
+  Seen seen;
+  for (const WeightUse& use : doc_.objective) {
+    double* const weight = weight_of(out_.objective.weights, use.term.text);
+    if (!weight) {
+      not_one_of(use.term, "a term of the objective", weight_terms);
+      continue;
+    }
+    if (!first_use(seen, use.term, "weight for")) continue;
+    if (use.bounds) {
+      const auto low = value(use.bounds->first, Dimension::factor, 0, 1000, "the least weight");
+      const auto high = value(use.bounds->second, Dimension::factor, 0, 1000, "the greatest weight");
+      if (!low || !high) continue;
+      if (*low > *high) error(use.bounds->first.span, "the bounds are empty", "write the lower bound first");
+      *weight_of(out_.objective.low, use.term.text) = *low;
+      *weight_of(out_.objective.high, use.term.text) = *high;
+    }
+    if (const auto v = value(use.weight, Dimension::factor, *weight_of(out_.objective.low, use.term.text),
+                             *weight_of(out_.objective.high, use.term.text),
+                             fmt::format("the weight of {}", use.term.text)))
+      *weight = *v;
+  }
+}
+
+void Resolver::shed() {
+  if (!doc_.shed) return;
+  const ShedDecl& decl = *doc_.shed;
+  Seen costs, floors;
+  for (const CriticalityValue& use : decl.costs)
+    if (const auto c = criticality(use.criticality); c && first_use(costs, use.criticality, "cost of"))
+      if (const auto v = value(use.value, Dimension::time, 0.001, longest_shed_cost_s, "the cost"))
+        out_.shed.cost_seconds[static_cast<std::size_t>(*c)] = *v;
+  for (const CriticalityValue& use : decl.floors)
+    if (const auto c = criticality(use.criticality); c && first_use(floors, use.criticality, "floor of"))
+      if (const auto v = value(use.value, Dimension::share, 0, 1, "the floor"))
+        out_.shed.floor_share[static_cast<std::size_t>(*c)] = *v;
+  const auto& cost = out_.shed.cost_seconds;
+  if (!std::ranges::is_sorted(cost, std::less_equal<>{}) && !decl.costs.empty())
+    error(decl.costs.front().criticality.span,
+          fmt::format("refusing must cost less the less critical a request is; it costs {}, {}, {}",
+                      write(cost[0], Dimension::time), write(cost[1], Dimension::time),
+                      write(cost[2], Dimension::time)),
+          "raise the costs from sheddable to standard to critical");
+  shed_order(decl);
+}
+
+void Resolver::shed_order(const ShedDecl& decl) {
+  if (!decl.order.empty()) {
+    out_.shed.order.clear();
+    for (std::size_t i = 0; i < decl.order.size(); ++i) {
+      const auto c = criticality(decl.order[i]);
+      if (!c) continue;
+      if (static_cast<std::size_t>(*c) != i)
+        return error(decl.order[i].span,
+                     fmt::format("{} cannot be refused at this place", decl.order[i].text),
+                     "the order is sheddable, standard, critical; its end may be left out");
+      out_.shed.order.push_back(*c);
+    }
+  }
+  for (const auto& [later, earlier] : decl.never_before) {
+    const auto l = criticality(later), e = criticality(earlier);
+    if (l && e && *l <= *e)
+      error(later.span, fmt::format("{} is refused before {}, or with it", later.text, earlier.text),
+            "the order is sheddable, standard, critical");
+  }
+}
+
+void Resolver::otherwise() {
+  if (!doc_.otherwise) return missing("otherwise", "otherwise reject 403");
+  const auto status = value(*doc_.otherwise, Dimension::count, 400, 503, "the status");
+  if (!status) return;
+  out_.otherwise_status = static_cast<std::uint16_t>(*status);
+  constexpr std::array allowed{400, 403, 404, 429, 503};
+  if (std::ranges::find(allowed, out_.otherwise_status) == allowed.end())
+    error(doc_.otherwise->span,
+          fmt::format("{} does not say that a request is refused", out_.otherwise_status),
+          "use 400, 403, 404, 429 or 503");
+}
+
+// ----------------------------------------------------------------------------------------------------------------- numbers
+
+void Resolver::limits() {
+  Limits& limits = out_.limits;
+  std::vector<LimitKind> seen;
+  for (const LimitUse& use : doc_.limits) {
+    if (std::ranges::count(seen, use.kind)) error(use.value.span, "this limit is said twice");
+    seen.push_back(use.kind);
+    switch (use.kind) {
+      case LimitKind::engine_weight:
+        limits.engine_weight_cap = share(use.value, 0.001, 1, "the weight");
+        break;
+      case LimitKind::rack_weight: limits.rack_weight_cap = share(use.value, 0.001, 1, "the weight"); break;
+      case LimitKind::cluster_weight:
+        limits.cluster_weight_cap = share(use.value, 0.001, 1, "the weight");
+        break;
+      case LimitKind::load:
+        limits.load_ceiling = share(use.value, 0.05, 0.99, "the load").value_or(limits.load_ceiling);
+        break;
+      case LimitKind::in_flight:
+        limits.in_flight_cap =
+            static_cast<std::uint32_t>(value(use.value, Dimension::count, 1, 1e6, "the number of requests")
+                                           .value_or(limits.in_flight_cap));
+        break;
+      case LimitKind::churn: limits.churn_per_snapshot = share(use.value, 0.001, 2, "the churn"); break;
+    }
+  }
+  caps_nest();
+}
+
+void Resolver::caps_nest() {
+  const Limits& limits = out_.limits;
+  const auto report = [this](LimitKind kind, std::string_view outer, std::string_view inner) {
+    for (const LimitUse& use : doc_.limits)
+      if (use.kind == kind)
+        return error(use.value.span, fmt::format("a {}'s cap is below that of its {}s", outer, inner),
+                     fmt::format("a {} holds whole {}s: raise its cap or lower theirs", outer, inner));
+  };
+  if (limits.rack_weight_cap && limits.engine_weight_cap &&
+      *limits.rack_weight_cap < *limits.engine_weight_cap)
+    report(LimitKind::rack_weight, "rack", "engine");
+  if (limits.cluster_weight_cap && limits.rack_weight_cap &&
+      *limits.cluster_weight_cap < *limits.rack_weight_cap)
+    report(LimitKind::cluster_weight, "cluster", "rack");
+  else if (limits.cluster_weight_cap && limits.engine_weight_cap &&
+           *limits.cluster_weight_cap < *limits.engine_weight_cap)
+    report(LimitKind::cluster_weight, "cluster", "engine");
+}
+
+void Resolver::numbers() {
+  for (const KnobUse& use : doc_.knobs)
+    if (const auto v = value(use.value, use.knob->dimension, use.knob->low, use.knob->high,
+                             fmt::format("'{}'", use.knob->word)))
+      use.knob->set(out_, *v);
+  ordered("stale", "soft", "hard", false);
+  ordered("stale", "warn", "degrade", false);
+  ordered("queue", "from", "to", true);
+  ordered("timeouts", "connect", "total", false);
+  ordered("timeouts", "first_byte", "total", true);
+  ordered("timeouts", "gap", "total", true);
+}
+
+/// Reports at whichever of the two the file sets.
+void Resolver::ordered(std::string_view clause, std::string_view lesser, std::string_view greater,
+                       bool may_be_equal) {
+  const Knob* low = nullptr;
+  const Knob* high = nullptr;
+  for (const Knob& knob : knobs())
+    if (knob.clause == clause) {
+      if (knob.word == lesser) low = &knob;
+      if (knob.word == greater) high = &knob;
+    }
+  const double a = low->get(out_), b = high->get(out_);
+  if (a < b || (may_be_equal && a == b)) return;
+  for (const KnobUse& use : doc_.knobs)
+    if (use.knob == low || use.knob == high)
+      return error(
+          use.value.span,
+          fmt::format("'{}' is {} and '{}' is {}", lesser, write(a, low->dimension), greater,
+                      write(b, high->dimension)),
+          fmt::format("'{}' must be {} '{}'", lesser, may_be_equal ? "at most" : "less than", greater));
+}
+
+void Resolver::retry_lists() {
+  Retry& retry = out_.retry;
+  if (doc_.retry_on_given) {
+    retry.on.fill(false);
+    retry.statuses.clear();
+    constexpr std::array<std::string_view, 3> kinds{"connect", "reset", "timeout"};
+    for (const Word& word : doc_.retry_on) {
+      const bool number = word.text[0] >= '0' && word.text[0] <= '9';
+      if (!number) {
+        if (std::ranges::find(kinds, word.text) == kinds.end())
+          not_one_of(word, "a failure that may be retried", kinds);
+        else
+          retry.on[static_cast<std::size_t>(*value_of<FailureKind>(word.text))] = true;
+      } else if (const auto v = value({word.text, "", word.span}, Dimension::count, 100, 599, "the status")) {
+        if (*v < 500 && *v != 429)
+          error(word.span, fmt::format("{} is the client's or no failure", word.text),
+                "retry 429 or 500 to 599");
+        retry.statuses.push_back(static_cast<std::uint16_t>(*v));
+      }
+    }
+  }
+  if (doc_.retry_not_on) {
+    retry.never_statuses.clear();
+    for (const Quantity& quantity : *doc_.retry_not_on)
+      if (const auto v = value(quantity, Dimension::count, 400, 599, "the status")) {
+        if (retry.retries_status(static_cast<int>(*v)))
+          error(quantity.span, fmt::format("{} is retried as well", quantity.digits),
+                "take it from one of the two lists");
+        retry.never_statuses.push_back(static_cast<std::uint16_t>(*v));
+      }
+  }
+  for (auto* list : {&retry.statuses, &retry.never_statuses}) {
+    std::ranges::sort(*list);
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
+  retry.on[static_cast<std::size_t>(FailureKind::status)] = !retry.statuses.empty();
+}
+
+CompiledPolicy resolve(const Document& document, std::vector<Diagnostic>& errors) {
+  return Resolver(document, errors).run();
+}
+
+}  // namespace signalbox::policy
