@@ -1,0 +1,216 @@
+// Messages as one line of text and back, for scenarios and transcripts: `name field=value field=value`, fields that keep
+// their default left out. Structs are {field=value ...}, lists [value value], digests #word (the digest of that word) or
+// hexadecimal, durations seconds.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "messages/schema/catalog.hpp"
+
+namespace signalbox::tests {
+
+/// A cursor over one line; every error throws, since a scenario is part of the test.
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : rest_(text) {}
+
+  bool done() { return skip(), rest_.empty(); }
+  bool take(char c) {
+    skip();
+    if (rest_.empty() || rest_.front() != c) return false;
+    rest_.remove_prefix(1);
+    return true;
+  }
+  /// Up to a space, '=' or closing bracket; or a quoted text.
+  std::string word() {
+    skip();
+    if (!rest_.empty() && rest_.front() == '"') {
+      const auto end = rest_.find('"', 1);
+      if (end == std::string_view::npos) fail("unclosed quote");
+      std::string out(rest_.substr(1, end - 1));
+      rest_.remove_prefix(end + 1);
+      return out;
+    }
+    std::string out(rest_.substr(0, rest_.find_first_of(" =]}")));
+    rest_.remove_prefix(out.size());
+    return out;
+  }
+  std::string rest() {
+    skip();
+    return std::string(rest_);
+  }
+  [[noreturn]] void fail(std::string what) const {
+    throw std::runtime_error(fmt::format("{} before '{}'", what, rest_.substr(0, 60)));
+  }
+
+ private:
+  void skip() {
+    while (!rest_.empty() && rest_.front() == ' ') rest_.remove_prefix(1);
+  }
+  std::string_view rest_;
+};
+
+template <class V>
+void read_value(Reader& in, V& value);
+
+template <schema::Described T>
+void read_field(Reader& in, const std::string& name, T& out) {
+  bool known = false;
+  schema::for_each_field<T>([&](const auto& f) {
+    if (f.name == name) known = true, read_value(in, out.*f.place);
+  });
+  if (!known) in.fail(fmt::format("no field '{}'", name));
+}
+
+template <schema::Described T>
+void read_fields(Reader& in, T& out, char end) {
+  while (end ? !in.take(end) : !in.done()) {
+    const std::string name = in.word();
+    if (name.empty() || !in.take('=')) in.fail("field=value expected");
+    read_field(in, name, out);
+  }
+}
+
+inline Term term_of(const std::string& text) {
+  return {std::strtoull(text.c_str(), nullptr, 10), ProcessName(text.substr(text.find('@') + 1))};
+}
+
+template <class V>
+void read_value(Reader& in, V& value) {
+  if constexpr (schema::is_optional<V>::value) {
+    read_value(in, value.emplace());
+  } else if constexpr (std::is_same_v<V, schema::Bytes>) {
+    const std::string text = in.word();
+    for (std::size_t i = 0; i + 1 < text.size(); i += 2)
+      value.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+  } else if constexpr (schema::is_vector<V>::value) {
+    if (!in.take('[')) in.fail("[ expected");
+    while (!in.take(']')) read_value(in, value.emplace_back());
+  } else if constexpr (schema::Described<V>) {
+    if (!in.take('{')) in.fail("{ expected");
+    read_fields(in, value, '}');
+  } else {
+    const std::string text = in.word();
+    if constexpr (std::is_same_v<V, bool>) {
+      value = text == "true";
+    } else if constexpr (std::is_same_v<V, Duration>) {
+      value = from_seconds(std::strtod(text.c_str(), nullptr));
+    } else if constexpr (std::is_same_v<V, std::string>) {
+      value = text;
+    } else if constexpr (schema::is_name<V>::value) {
+      value = V(text);
+    } else if constexpr (schema::is_index<V>::value) {
+      value = V(std::stoul(text));
+    } else if constexpr (std::is_same_v<V, Digest>) {
+      value = text.starts_with('#') ? digest_of(text.substr(1)) : Digest::from_hex(text).value();
+    } else if constexpr (std::is_same_v<V, Incarnation>) {
+      value = {std::strtoull(text.c_str(), nullptr, 10),
+               std::strtoull(text.substr(text.find(':') + 1).c_str(), nullptr, 10)};
+    } else if constexpr (std::is_same_v<V, Term>) {
+      value = term_of(text);
+    } else if constexpr (std::is_same_v<V, SnapshotVersion>) {
+      const auto dot = text.rfind('.');
+      value = {term_of(text.substr(0, dot)), std::stoull(text.substr(dot + 1))};
+    } else if constexpr (DescribedEnum<V>) {
+      const auto found = value_of<V>(text);
+      if (!found) in.fail(fmt::format("no value '{}'", text));
+      value = *found;
+    } else if constexpr (std::is_floating_point_v<V>) {
+      value = std::strtod(text.c_str(), nullptr);
+    } else {
+      value = static_cast<V>(std::stoull(text));
+    }
+  }
+}
+
+template <class V>
+std::string show_value(const V& value);
+
+/// "field=value field=value" of what differs from a fresh T.
+template <schema::Described T>
+std::string show_fields(const T& value) {
+  const T fresh{};
+  std::string out;
+  schema::for_each_field<T>([&](const auto& f) {
+    const auto& v = value.*f.place;
+    using V = std::decay_t<decltype(v)>;
+    if constexpr (schema::is_vector<V>::value) {
+      if (v.empty()) return;
+    } else if constexpr (requires { v == fresh.*f.place; }) {
+      if (v == fresh.*f.place) return;
+    }
+    out += fmt::format("{}{}={}", out.empty() ? "" : " ", f.name, show_value(v));
+  });
+  return out;
+}
+
+template <class V>
+std::string show_value(const V& value) {
+  if constexpr (schema::is_optional<V>::value) {
+    return show_value(*value);
+  } else if constexpr (std::is_same_v<V, schema::Bytes>) {
+    return to_hex(value);
+  } else if constexpr (schema::is_vector<V>::value) {
+    std::string out;
+    for (const auto& item : value) out += (out.empty() ? "" : " ") + show_value(item);
+    return "[" + out + "]";
+  } else if constexpr (schema::Described<V>) {
+    return "{" + show_fields(value) + "}";
+  } else if constexpr (std::is_same_v<V, Duration>) {
+    return fmt::format("{:.6g}", to_seconds(value));
+  } else if constexpr (std::is_same_v<V, std::string>) {
+    if (value.size() > 160) return fmt::format("<{} bytes>", value.size());
+    const bool bare = !value.empty() && value.find_first_of(" =]}\"\n") == std::string::npos;
+    if (bare) return value;
+    std::string out = "\"";
+    for (const char c : value) out += c == '\n' ? std::string("\\n") : std::string(1, c == '"' ? '\'' : c);
+    return out + '"';
+  } else if constexpr (schema::is_name<V>::value) {
+    return value.str();
+  } else if constexpr (schema::is_index<V>::value) {
+    return value.valid() ? std::to_string(value.value) : "none";
+  } else if constexpr (std::is_same_v<V, Digest>) {
+    return value.brief();
+  } else if constexpr (std::is_same_v<V, Incarnation>) {
+    return fmt::format("{}:{}", value.counter, value.random);
+  } else if constexpr (std::is_same_v<V, Term>) {
+    return fmt::format("{}@{}", value.counter, value.optimizer);
+  } else if constexpr (std::is_same_v<V, SnapshotVersion>) {
+    return fmt::format("{}", value);
+  } else if constexpr (DescribedEnum<V>) {
+    return std::string(name_of(value));
+  } else if constexpr (std::is_floating_point_v<V>) {
+    return fmt::format("{:.5g}", value);
+  } else {
+    return fmt::format("{}", value);
+  }
+}
+
+inline std::string show(const schema::Message& message) {
+  return std::visit(
+      []<class T>(const T& m) {
+        const std::string fields = show_fields(m);
+        return std::string(T::info.name) + (fields.empty() ? "" : " ") + fields;
+      },
+      message);
+}
+
+template <std::size_t I = 0>
+schema::Message read_message(Reader& in, const std::string& name) {
+  if constexpr (I == schema::message_count) {
+    in.fail(fmt::format("no message '{}'", name));
+  } else {
+    using T = std::variant_alternative_t<I, schema::Message>;
+    if (T::info.name != name) return read_message<I + 1>(in, name);
+    T message;
+    read_fields(in, message, '\0');
+    return message;
+  }
+}
+
+}  // namespace signalbox::tests
