@@ -1,0 +1,85 @@
+#include <boost/test/unit_test.hpp>
+
+#include "actors/engine_proxy/machine/life.hpp"
+#include "actors/engine_proxy/machine/slowness.hpp"
+#include "messages/base/rng.hpp"
+
+using namespace signalbox;
+using namespace signalbox::engine_proxy;
+namespace tt = boost::test_tools;
+
+namespace {
+Reading reading(double running, double tokens, double seconds) {
+  Reading out;
+  out.running = running;
+  out.token_time = Accumulated{seconds, tokens};
+  return out;
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_engine_that_keeps_to_its_curve_is_as_slow_as_declared) {
+  Rng rng(3);
+  for (int i = 0; i < 1000; ++i) {
+    const optimizer::StepTime curve{rng.uniform(0.001, 0.05), rng.uniform(1e-5, 1e-3), rng.uniform(0, 1e-7),
+                                    rng.uniform(1e-6, 1e-4)};
+    const double s = std::exp(rng.uniform(-2, 2)), n = rng.uniform(1, 64), context = rng.uniform(0, 1e5);
+    const double prefill = rng.uniform(0, 0.5 / (s * curve.c_s));
+    const double step = s * (curve.a_s + curve.b_s * n + curve.k_s * context) / (1 - s * curve.c_s * prefill);
+    BOOST_TEST(slowness_of({step, n, context, prefill}, curve) == s, tt::tolerance(1e-9));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(idle_or_thin_readings_say_nothing) {
+  const Reading base = reading(4, 100, 2);
+  BOOST_TEST(step_between(base, reading(4, 150, 3), 1s, 0).has_value());
+  BOOST_TEST(!step_between(base, reading(0, 150, 3), 1s, 0).has_value());
+  BOOST_TEST(!step_between(base, reading(4, 103, 2.1), 1s, 0).has_value());
+  BOOST_TEST(!step_between(base, reading(4, 150, 2), 1s, 0).has_value());
+  BOOST_TEST(!step_between(base, reading(4, 150, 3), 0s, 0).has_value());
+  Reading unknown = reading(4, 150, 3);
+  unknown.running.reset();
+  BOOST_TEST(!step_between(base, unknown, 1s, 0).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(without_a_histogram_the_token_rate_serves) {
+  Reading a, b;
+  a.running = b.running = 5;
+  a.output_tokens_total = 100, b.output_tokens_total = 200;
+  BOOST_TEST(step_between(a, b, 1s, 0).value().step_s == 0.05, tt::tolerance(1e-12));
+}
+
+BOOST_AUTO_TEST_CASE(three_times_slower_is_seen_within_ten_readings_and_forgotten_when_idle) {
+  Slowness slowness;
+  for (int i = 0; i < 20; ++i) slowness.observe(1);
+  BOOST_TEST(slowness.value() == 1, tt::tolerance(1e-9));
+  for (int i = 0; i < 10; ++i) slowness.observe(3);
+  BOOST_TEST(slowness.value() > 2.9);
+  BOOST_TEST(slowness.value() < 3.01);
+  slowness.idle(600s);
+  BOOST_TEST(slowness.value() == 1, tt::tolerance(0.01));
+  for (int i = 0; i < 100; ++i) slowness.observe(1e9);
+  BOOST_TEST(slowness.value() <= Slowness::most * (1 + 1e-9));
+}
+
+BOOST_AUTO_TEST_CASE(another_life_is_told_by_start_time_or_falling_counters) {
+  const auto totals = [](double prompt, double output) {
+    Reading out;
+    out.prompt_tokens_total = prompt, out.output_tokens_total = output;
+    return out;
+  };
+  Life life("", {7, 9});
+  BOOST_TEST(life.observe(totals(5, 5)));  // the first: to be kept
+  BOOST_TEST(life.incarnation().counter == 7);
+  BOOST_TEST(!life.observe(totals(5, 6)));
+  BOOST_TEST(life.observe(totals(1, 7)));
+  BOOST_TEST(life.incarnation().counter == 8);
+  Reading started = totals(1, 8);
+  started.start_time_s = 100;
+  BOOST_TEST(!life.observe(started));  // it only began to say when it started
+  Life again(life.text(), {1, 1});     // the proxy was restarted, the engine was not
+  BOOST_TEST(!again.observe(started));
+  BOOST_TEST((again.incarnation() == life.incarnation()));
+  started.start_time_s = 200;
+  BOOST_TEST(again.observe(started));
+  BOOST_TEST(again.incarnation().counter == 9);
+}
