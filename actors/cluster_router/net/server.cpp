@@ -35,9 +35,16 @@ void ResponseWriter::respond(int status, std::span<const http::Field> fields, st
 
 void ResponseWriter::begin(int status, std::span<const http::Field> fields,
                            std::optional<std::uint64_t> length) {
+  std::string lines;
+  for (const http::Field& field : fields) ((lines += field.name) += ": ").append(field.value) += "\r\n";
+  begin_with_lines(status, lines, length);
+}
+
+void ResponseWriter::begin_with_lines(int status, std::string_view field_lines,
+                                      std::optional<std::uint64_t> length) {
   if (connection_ == nullptr || begun_) return;
   begun_ = true;
-  connection_->send_head(*this, status, fields, length);
+  connection_->send_head(*this, status, field_lines, length);
 }
 
 bool ResponseWriter::write(std::string_view bytes) {

@@ -70,6 +70,8 @@ class ResponseWriter {
   /// The head of a streamed answer, chunked unless `length` is known (or the client speaks HTTP/1.0: then the
   /// end is the close).
   void begin(int status, std::span<const http::Field> fields, std::optional<std::uint64_t> length = {});
+  /// The same with the fields as lines that end in CR LF each.
+  void begin_with_lines(int status, std::string_view field_lines, std::optional<std::uint64_t> length = {});
   /// A piece of the body. False: more than the high-water mark waits; write no more until on_writable().
   bool write(std::string_view bytes);
   /// The end of a streamed answer.

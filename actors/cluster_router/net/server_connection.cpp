@@ -182,7 +182,7 @@ void ServerConnection::refuse(int status, std::string_view reason, std::string_v
   respond_error(*begin_answer(), status, reason, message);
 }
 
-void ServerConnection::send_head(ResponseWriter& writer, int status, std::span<const http::Field> fields,
+void ServerConnection::send_head(ResponseWriter& writer, int status, std::string_view field_lines,
                                  std::optional<std::uint64_t> length) {
   using Body = ResponseWriter::Body;
   const http::RequestHead& head = writer.request_.head;
@@ -195,7 +195,7 @@ void ServerConnection::send_head(ResponseWriter& writer, int status, std::span<c
   if (server_.draining_) close_after_ = true;
   auto out = std::back_inserter(out_);
   fmt::format_to(out, "HTTP/1.1 {} {}\r\n", status, http::reason_phrase(status));
-  for (const http::Field& field : fields) ((out_ += field.name) += ": ").append(field.value) += "\r\n";
+  out_ += field_lines;
   if (length && !bodiless)
     fmt::format_to(out, "content-length: {}\r\n", *length);
   else if (!bodiless && head.minor_version == 1)

@@ -14,7 +14,7 @@ class ServerConnection final : public Disposable, private Watcher {
   std::size_t index = 0;  ///< in the server's list
 
   // What a ResponseWriter does.
-  void send_head(ResponseWriter& writer, int status, std::span<const http::Field> fields,
+  void send_head(ResponseWriter& writer, int status, std::string_view field_lines,
                  std::optional<std::uint64_t> length);
   bool send_body(ResponseWriter& writer, std::string_view bytes);
   void finish(ResponseWriter& writer);

@@ -100,6 +100,7 @@ void UpstreamConnection::begin_body(std::string_view rest) {
   phase_ = Phase::body;
   chunks_ = {};
   left_ = head_.length;
+  if (sent()) call_->head_ = {};
   call_->observer_->on_answer(head_);
   head_.fields.clear();
   if (call_ == nullptr) return;

@@ -1,6 +1,7 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
+#include "actors/cluster_router/net/endpoints.hpp"
 #include "actors/cluster_router/net/server.hpp"
 #include "tests/actors/cluster_router/net/raw_client.hpp"
 
@@ -261,4 +262,36 @@ BOOST_AUTO_TEST_CASE(timers_fire_in_order_and_posts_arrive_from_other_threads) {
   std::thread other([&] { loop.post([&] { posted = true; }); });
   BOOST_TEST(turn_until(loop, [&] { return posted; }));
   other.join();
+}
+
+BOOST_AUTO_TEST_CASE(endpoints_answer_by_path_prefix_and_method) {
+  Loop loop;
+  Endpoints endpoints;
+  endpoints.get("/healthz", [](const Request&, std::string_view) {
+    return Answer{200, "text/plain", "ok\n"};
+  });
+  endpoints.get("/explain/", [](const Request&, std::string_view rest) {
+    return json_answer(200, "\"" + std::string(rest) + "\"");
+  });
+  endpoints.post("/v1/route", [](const Request& request, std::string_view) {
+    return Answer{200, "text/plain", std::string(request.body)};
+  });
+  HttpServer server(loop, endpoints, {});
+  BOOST_REQUIRE(server.listen(*resolve("127.0.0.1", 0)).has_value());
+  struct Row {
+    const char* request;
+    const char* status;
+    const char* body;
+  };
+  for (const Row row :
+       {Row{"GET /healthz?x=1", "200", "ok\n"}, Row{"GET /explain/a-7", "200", "\"a-7\""},
+        Row{"GET /explain/a/b", "200", "\"a/b\""}, Row{"POST /healthz", "405", "method_not_allowed"},
+        Row{"GET /v1/route", "405", "method_not_allowed"}, Row{"GET /none", "404", "unknown_path"},
+        Row{"DELETE /none", "404", "unknown_path"}, Row{"POST /v1/route", "200", "\r\n\r\n"}}) {
+    RawClient client(loop, server.port());
+    client.send(std::string(row.request) + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    BOOST_TEST(client.sees_end());
+    BOOST_TEST(client.received.substr(9, 3) == row.status, row.request);
+    BOOST_TEST(client.received.find(row.body) != std::string::npos, row.request);
+  }
 }

@@ -1,0 +1,280 @@
+#include "actors/cluster_router/gateway/exchange.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "actors/cluster_router/gateway/gateway.hpp"
+#include "actors/cluster_router/gateway/relay_heads.hpp"
+#include "actors/cluster_router/http/errors.hpp"
+#include "messages/base/described.hpp"
+
+namespace signalbox::gateway {
+namespace {
+
+using schema::AttemptEnd;
+
+constexpr std::size_t max_error_body_bytes = 64 * 1024;
+
+AttemptEnd before_first_byte(net::CallFault fault) {
+  switch (fault) {
+    case net::CallFault::connect_failed:
+    case net::CallFault::connect_timeout: return AttemptEnd::connect_error;
+    case net::CallFault::first_byte_timeout:
+    case net::CallFault::gap_timeout: return AttemptEnd::first_byte_timeout;
+    case net::CallFault::total_timeout: return AttemptEnd::total_timeout;
+    case net::CallFault::reset_before_answer:
+    case net::CallFault::bad_answer:
+    case net::CallFault::truncated: break;
+  }
+  return AttemptEnd::reset_before_head;
+}
+
+AttemptEnd after_first_byte(net::CallFault fault) {
+  if (fault == net::CallFault::gap_timeout) return AttemptEnd::gap_timeout;
+  return fault == net::CallFault::total_timeout ? AttemptEnd::total_timeout : AttemptEnd::broken_stream;
+}
+
+/// Retry-After in whole seconds; dates are not understood and count as silence.
+Duration retry_after_of(const http::Fields& fields) {
+  const std::string_view text = http::find(fields, "retry-after").value_or("");
+  std::uint32_t seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  return error == std::errc() && end == text.data() + text.size() ? std::chrono::seconds(seconds)
+                                                                  : Duration::zero();
+}
+
+http::AnswerWatch watch_for(const http::Fields& fields, http::Endpoint endpoint) {
+  using Kind = http::AnswerWatch::Kind;
+  const std::string_view type = http::find(fields, "content-type").value_or("");
+  if (http::find(fields, "content-encoding")) return {Kind::other, http::StreamEnd::unknown};
+  if (http::same_name(type.substr(0, 17), "text/event-stream"))
+    return {Kind::sse, http::stream_end_of(endpoint)};
+  return {http::same_name(type.substr(0, 16), "application/json") ? Kind::json : Kind::other,
+          http::StreamEnd::unknown};
+}
+
+}  // namespace
+
+Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading)
+    : gateway_(gateway),
+      writer_(std::move(writer)),
+      snapshot_(gateway.snapshot_text_),
+      model_(reading.shape.model.str()),
+      endpoint_(reading.endpoint) {
+  writer_->observe(this);
+}
+
+Exchange::~Exchange() {
+  if (writer_) writer_->observe(nullptr);
+}
+
+void Exchange::start(routing::Ticket ticket, const routing::DecisionId& decision,
+                     const routing::Verdict& verdict) {
+  ticket_ = ticket;
+  decision_ = decision;
+  request_id_ = request_id_of(writer_->request().head.fields, routing::to_string(decision));
+  act(verdict);
+}
+
+void Exchange::act(const routing::Verdict& verdict) {
+  if (const auto* to = std::get_if<routing::Forward>(&verdict)) return forward(*to);
+  if (const auto* no = std::get_if<routing::Refuse>(&verdict)) return refuse(*no);
+  phase_ = Phase::waiting;
+  gateway_.pump_soon();
+}
+
+void Exchange::forward(const routing::Forward& to) {
+  // The connection that reported a failure may still be on the stack, and it refers to its pool.
+  if (engine_) gateway_.loop_.later([keep = std::move(engine_)] {});
+  engine_ = gateway_.engines_.at(to.engine);
+  call_.reset();
+  engine_index_ = to.engine;
+  attempts_ = to.attempt;
+  phase_ = Phase::calling;
+  ++gateway_.counters_.attempts;
+  if (engine_ == nullptr || engine_->upstream == nullptr)
+    return act(gateway_.dispatcher_.failed(ticket_, AttemptEnd::connect_error, gateway_.loop_.now()));
+  const net::Request& request = writer_->request();
+  const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
+  call_ =
+      engine_->upstream->start(engine_request(request.head, engine_->door, request.body.size(), request_id_),
+                               request.body, limits, *this);
+}
+
+void Exchange::on_answer(const http::ResponseHead& head) {
+  status_ = static_cast<std::uint16_t>(head.status);
+  retry_after_ = retry_after_of(head.fields);
+  if (status_ >= 400) {
+    if (!judge(status_)) return;
+    phase_ = Phase::error_answer;
+    if (retry_after_ > Duration::zero())
+      lines_ = fmt::format("retry-after: {}\r\n",
+                           std::chrono::duration_cast<std::chrono::seconds>(retry_after_).count());
+    return;
+  }
+  phase_ = Phase::answered;
+  lines_ = client_lines(head.fields);
+  has_length_ = head.framing == http::Framing::length || head.framing == http::Framing::none;
+  length_ = head.length;
+  watch_ = watch_for(head.fields, endpoint_);
+}
+
+/// Shows the dispatcher the answer's status; false when it wants another answer instead.
+bool Exchange::judge(std::uint16_t status) {
+  const auto verdict = gateway_.dispatcher_.head(ticket_, status, retry_after_, gateway_.loop_.now());
+  if (verdict) act(*verdict);
+  return !verdict;
+}
+
+void Exchange::on_body(std::string_view bytes) {
+  if (phase_ == Phase::error_answer) {
+    if (error_body_.size() < max_error_body_bytes)
+      error_body_.append(bytes.substr(0, max_error_body_bytes - error_body_.size()));
+    return;
+  }
+  if (phase_ == Phase::answered && !begin_relay()) return;
+  if (request_held_ && call_->sent()) {
+    request_held_ = false;
+    writer_->release_request();
+  }
+  watch_.read(bytes);
+  gateway_.counters_.body_bytes_to_clients += bytes.size();
+  if (!writer_->write(bytes)) call_->pause();
+}
+
+/// The first byte of the body is here: from now on the client has this answer. False when the dispatcher wants another.
+bool Exchange::begin_relay() {
+  if (!judge(status_)) return false;
+  gateway_.dispatcher_.first_byte(ticket_, gateway_.loop_.now());
+  phase_ = Phase::relaying;
+  lines_ += own_lines();
+  writer_->begin_with_lines(status_, lines_, has_length_ ? std::optional(length_) : std::nullopt);
+  lines_ = {};
+  return true;
+}
+
+void Exchange::on_writable() {
+  if (call_) call_->resume();
+}
+
+void Exchange::on_end() {
+  if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
+  if (phase_ == Phase::error_answer) return end_error_answer();
+  if (phase_ == Phase::answered && !begin_relay()) return;
+  watch_.finish();
+  if (watch_.kind() == http::AnswerWatch::Kind::sse && !watch_.said_end()) {
+    finished(AttemptEnd::broken_stream);
+    return break_off(502, "stream_incomplete",
+                     "the engine ended its stream without saying that it is complete");
+  }
+  ++gateway_.counters_.answers_completed;
+  finished(AttemptEnd::succeeded);
+  writer_->finish();
+  over();
+}
+
+void Exchange::end_error_answer() {
+  finished(AttemptEnd::succeeded);
+  const std::string body = http::normalise_error(status_, error_body_);
+  lines_ += "content-type: application/json\r\n" + own_lines();
+  writer_->begin_with_lines(status_, lines_, body.size());
+  writer_->write(body);
+  writer_->finish();
+  over();
+}
+
+void Exchange::on_fault(net::CallFault fault) {
+  if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
+  switch (phase_) {
+    case Phase::error_answer: return end_error_answer();
+    case Phase::relaying:
+      finished(after_first_byte(fault));
+      return break_off(502, net::to_string(fault), net::describe(fault));
+    default: return act(gateway_.dispatcher_.failed(ticket_, before_first_byte(fault), gateway_.loop_.now()));
+  }
+}
+
+/// Ends an answer that the client has a part of: an error event in a stream, else a broken connection.
+void Exchange::break_off(int status, std::string_view reason, std::string_view message) {
+  ++gateway_.counters_.streams_broken;
+  if (watch_.kind() == http::AnswerWatch::Kind::sse && !has_length_) {
+    if (!watch_.at_boundary()) writer_->write("\n\n");
+    writer_->write(http::openai_error_event(status, reason, message));
+    writer_->finish();
+  } else {
+    writer_->abort();
+  }
+  over();
+}
+
+void Exchange::refuse(const routing::Refuse& no) {
+  ++gateway_.counters_.refused;
+  const bool unknown_model = no.reason == schema::RefuseReason::unknown_model;
+  std::string lines = "content-type: application/json\r\n" + own_lines();
+  fmt::format_to(std::back_inserter(lines), "x-signalbox-reason: {}\r\n", name_of(no.reason));
+  if (no.retry_after > Duration::zero())
+    fmt::format_to(std::back_inserter(lines), "retry-after: {}\r\n",
+                   std::chrono::ceil<std::chrono::seconds>(no.retry_after).count());
+  const std::string body =
+      unknown_model ? http::openai_error(404, "model_not_found",
+                                         fmt::format("The model '{}' does not exist", model_), "model")
+                    : http::openai_error(no.status, name_of(no.reason),
+                                         fmt::format("The request was refused: {}", sentence_of(no.reason)));
+  writer_->begin_with_lines(no.status, lines, body.size());
+  writer_->write(body);
+  writer_->finish();
+  over();
+}
+
+void Exchange::finished(AttemptEnd end) {
+  routing::Usage usage;
+  usage.output_tokens = watch_.events();
+  if (const auto& told = watch_.usage()) {
+    usage.prompt_tokens = told->prompt_tokens;
+    usage.output_tokens = told->completion_tokens;
+    if (told->has_cached) usage.cached_tokens = told->cached_tokens;
+  }
+  gateway_.counters_.events += watch_.events();
+  gateway_.dispatcher_.finished(ticket_, end, usage, gateway_.loop_.now());
+  gateway_.pump_soon();
+}
+
+void Exchange::on_client_gone() {
+  ++(phase_ == Phase::relaying ? gateway_.counters_.clients_left_streaming
+                               : gateway_.counters_.clients_left_waiting);
+  gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
+  gateway_.pump_soon();
+  over();
+}
+
+void Exchange::end_by_drain() {
+  gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
+  if (phase_ == Phase::relaying) return break_off(503, "draining", "the router is being stopped");
+  refuse({schema::RefuseReason::draining, 503, 1s});
+}
+
+void Exchange::over() {
+  phase_ = Phase::over;
+  call_.reset();
+  writer_->observe(nullptr);
+  gateway_.end(*this);
+}
+
+std::string Exchange::own_lines() const {
+  std::string out;
+  auto to = std::back_inserter(out);
+  fmt::format_to(to,
+                 "x-request-id: {}\r\nx-signalbox-decision: {}\r\nx-signalbox-snapshot: "
+                 "{}\r\nx-signalbox-attempts: {}\r\n",
+                 request_id_, routing::to_string(decision_), *snapshot_, attempts_);
+  if (engine_ && gateway_.options_.hide_engines)
+    fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_index_.at());
+  else if (engine_)
+    fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_->door.name);
+  return out;
+}
+
+}  // namespace signalbox::gateway

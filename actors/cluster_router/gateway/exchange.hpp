@@ -1,0 +1,76 @@
+// One request from its arrival to the end of its answer: does what the dispatcher says, tells it what came of it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "actors/cluster_router/gateway/engines.hpp"
+#include "actors/cluster_router/gateway/reading.hpp"
+#include "actors/cluster_router/http/usage.hpp"
+#include "actors/cluster_router/net/client.hpp"
+#include "actors/cluster_router/net/server.hpp"
+#include "actors/cluster_router/routing/verdict.hpp"
+
+namespace signalbox::gateway {
+
+class Gateway;
+
+class Exchange final : public net::Disposable, private net::ResponseObserver, private net::CallObserver {
+ public:
+  Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading);
+  ~Exchange() override;
+
+  /// Takes the first verdict; the exchange may be over when this returns.
+  void start(routing::Ticket ticket, const routing::DecisionId& decision, const routing::Verdict& verdict);
+  void act(const routing::Verdict& verdict);
+  /// The router stops and can wait no longer.
+  void end_by_drain();
+
+  routing::Ticket ticket() const { return ticket_; }
+
+ private:
+  /// From the verdict to the client. An answer's head is held back until the first byte of its body, because until then the
+  /// request can still go to another engine.
+  enum class Phase : std::uint8_t { waiting, calling, answered, error_answer, relaying, over };
+
+  void on_client_gone() override;
+  void on_writable() override;
+  void on_answer(const http::ResponseHead& head) override;
+  void on_body(std::string_view bytes) override;
+  void on_end() override;
+  void on_fault(net::CallFault fault) override;
+
+  void forward(const routing::Forward& forward);
+  void refuse(const routing::Refuse& refuse);
+  bool judge(std::uint16_t status);
+  bool begin_relay();
+  void end_error_answer();
+  void break_off(int status, std::string_view reason, std::string_view message);
+  void finished(schema::AttemptEnd end);
+  void over();
+  std::string own_lines() const;
+
+  Gateway& gateway_;
+  net::ResponseWriterPtr writer_;
+  std::shared_ptr<Engine> engine_;
+  std::unique_ptr<net::Call> call_;
+  std::shared_ptr<const std::string> snapshot_;
+  std::string request_id_;
+  std::string model_;
+  std::string lines_;       ///< the engine's field lines, until they are passed on
+  std::string error_body_;  ///< of an answer with a status from 400
+  http::AnswerWatch watch_;
+  routing::DecisionId decision_;
+  routing::Ticket ticket_;
+  EngineIndex engine_index_;
+  std::uint64_t length_ = 0;
+  Duration retry_after_{};
+  std::uint32_t attempts_ = 0;
+  std::uint16_t status_ = 0;
+  Phase phase_ = Phase::waiting;
+  http::Endpoint endpoint_;
+  bool has_length_ = false;
+  bool request_held_ = true;
+};
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,165 @@
+#include "actors/cluster_router/gateway/gateway.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <utility>
+
+#include "actors/cluster_router/gateway/exchange.hpp"
+#include "actors/cluster_router/http/errors.hpp"
+
+namespace signalbox::gateway {
+namespace {
+
+constexpr std::string_view models_path = "/v1/models";
+
+void respond_json(net::ResponseWriter& writer, int status, std::string_view body) {
+  const std::array fields{http::Field{"content-type", "application/json"}};
+  writer.respond(status, fields, body);
+}
+
+std::string model_json(const ModelName& name) {
+  return fmt::format(R"({{"id":{},"object":"model","created":0,"owned_by":"signalbox"}})",
+                     http::json_string(name.str()));
+}
+
+void respond_misfit(net::ResponseWriter& writer, const Misfit& misfit) {
+  const std::array fields{http::Field{"content-type", "application/json"},
+                          http::Field{"x-signalbox-reason", misfit.reason}};
+  writer.respond(misfit.status, fields,
+                 http::openai_error(misfit.status, misfit.reason, misfit.message, misfit.param));
+}
+
+}  // namespace
+
+Gateway::Gateway(net::Loop& loop, GatewayOptions options)
+    : loop_(loop),
+      options_(std::move(options)),
+      dispatcher_(options_.dispatcher),
+      reader_(options_.reader),
+      engines_(loop),
+      snapshot_text_(std::make_shared<const std::string>("none")),
+      wake_(loop, [this] { pump(); }),
+      grace_(loop, [this] { end_grace(); }),
+      drained_(loop, [this] { check_drained(); }),
+      server_(loop, *this, options_.server) {}
+
+Gateway::~Gateway() {
+  for (auto& exchange : exchanges_)
+    if (exchange) exchange->end_by_drain();
+}
+
+Status Gateway::listen(const net::Address& address, bool share_port) {
+  return server_.listen(address, share_port);
+}
+
+void Gateway::adopt(Routes routes) {
+  engines_.adopt(std::move(routes.doors));
+  const auto& snapshot = routes.view->snapshot;
+  snapshot_text_ =
+      std::make_shared<const std::string>(snapshot ? fmt::format("{}", snapshot->version) : "none");
+  dispatcher_.adopt(std::move(routes.view), loop_.now());
+  pump_soon();
+}
+
+void Gateway::on_refused(int, std::string_view) { ++counters_.malformed; }
+
+void Gateway::on_request(net::ResponseWriterPtr writer) {
+  const http::RequestHead& head = writer->request().head;
+  const std::string_view path = head.path();
+  if (head.method == "POST") return route(std::move(writer));
+  if (head.method == "GET" || head.method == "HEAD") {
+    if (path == models_path) return list_models(*writer);
+    if (path.starts_with(models_path) && path[models_path.size()] == '/')
+      return show_model(*writer, path.substr(models_path.size() + 1));
+    return net::respond_error(*writer, 404, "unknown_path",
+                              "there is nothing at this path; POST a request, or GET /v1/models");
+  }
+  const std::array fields{http::Field{"content-type", "application/json"},
+                          http::Field{"allow", "GET, HEAD, POST"}};
+  writer->respond(405, fields,
+                  http::openai_error(405, "method_not_allowed", "only GET, HEAD and POST are served"));
+}
+
+void Gateway::route(net::ResponseWriterPtr writer) {
+  ++counters_.requests;
+  Reading reading;
+  if (const auto read = reader_.read(writer->request(), reading); !read) {
+    ++counters_.misfits;
+    return respond_misfit(*writer, read.error());
+  }
+  auto exchange = std::make_unique<Exchange>(*this, std::move(writer), reading);
+  const routing::Begun begun = dispatcher_.begin(std::move(reading.facts), loop_.now());
+  Exchange& started = *exchange;
+  if (std::holds_alternative<routing::Refuse>(begun.verdict))
+    loop_.dispose(std::move(exchange));
+  else
+    take(std::move(exchange), begun.ticket);
+  started.start(begun.ticket, begun.decision, begun.verdict);
+}
+
+tl::expected<schema::DecisionRecord, Misfit> Gateway::would_decide(const net::Request& request) {
+  Reading reading;
+  if (auto read = reader_.read(request, reading); !read) return tl::unexpected(std::move(read.error()));
+  return dispatcher_.would_decide(reading.facts, loop_.now());
+}
+
+void Gateway::list_models(net::ResponseWriter& writer) const {
+  std::string body = R"({"object":"list","data":[)";
+  if (const auto& view = dispatcher_.view())
+    for (const policy::ModelRow& model : view->policy->models)
+      (body += body.back() == '[' ? "" : ",") += model_json(model.name);
+  respond_json(writer, 200, body + "]}");
+}
+
+void Gateway::show_model(net::ResponseWriter& writer, std::string_view name) const {
+  const auto& view = dispatcher_.view();
+  if (view && view->policy->find_model(name)) return respond_json(writer, 200, model_json(ModelName(name)));
+  respond_misfit(writer,
+                 {404, "model_not_found", fmt::format("The model '{}' does not exist", name), "model"});
+}
+
+void Gateway::take(std::unique_ptr<Exchange> exchange, routing::Ticket ticket) {
+  if (ticket.slot >= exchanges_.size()) exchanges_.resize(ticket.slot + 1);
+  exchanges_[ticket.slot] = std::move(exchange);
+}
+
+void Gateway::end(Exchange& exchange) {
+  const std::uint32_t slot = exchange.ticket().slot;
+  if (slot < exchanges_.size() && exchanges_[slot].get() == &exchange)
+    loop_.dispose(std::move(exchanges_[slot]));
+  if (on_drained_) drained_.arm(loop_.now());
+}
+
+void Gateway::pump_soon() {
+  if (dispatcher_.waiting() > 0) wake_.arm(loop_.now());
+}
+
+void Gateway::pump() {
+  while (const auto ready = dispatcher_.next_ready(loop_.now()))
+    if (ready->ticket.slot < exchanges_.size() && exchanges_[ready->ticket.slot])
+      exchanges_[ready->ticket.slot]->act(ready->verdict);
+  const Instant wake = dispatcher_.next_wake();
+  wake == end_of_time ? wake_.disarm() : wake_.arm(wake);
+}
+
+void Gateway::drain(Duration grace, std::function<void()> done) {
+  on_drained_ = std::move(done);
+  dispatcher_.drain_and_refuse();
+  server_.drain();
+  grace_.arm_in(grace);
+  drained_.arm(loop_.now());
+}
+
+void Gateway::end_grace() {
+  for (std::size_t i = 0; i < exchanges_.size(); ++i)
+    if (exchanges_[i]) exchanges_[i]->end_by_drain();
+}
+
+void Gateway::check_drained() {
+  if (dispatcher_.open() > 0 || !on_drained_) return;
+  grace_.disarm();
+  std::exchange(on_drained_, nullptr)();
+}
+
+}  // namespace signalbox::gateway

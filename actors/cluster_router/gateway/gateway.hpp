@@ -1,0 +1,95 @@
+// The data plane of one event loop: clients on one side, engines on the other, a Dispatcher that decides between them. It knows
+// neither actors nor the bus, and serves on when all of those are gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/cluster_router/gateway/engines.hpp"
+#include "actors/cluster_router/gateway/reading.hpp"
+#include "actors/cluster_router/gateway/routes.hpp"
+#include "actors/cluster_router/net/server.hpp"
+#include "actors/cluster_router/routing/dispatcher.hpp"
+
+namespace signalbox::gateway {
+
+class Exchange;
+
+struct GatewayOptions {
+  routing::DispatcherOptions dispatcher;
+  net::ServerSettings server;
+  ReaderOptions reader;
+  bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
+};
+
+/// Totals since the start.
+struct GatewayCounters {
+  std::uint64_t requests = 0;           ///< whole requests that were to be routed
+  std::uint64_t misfits = 0;            ///< of these, refused because of what they are: 4xx
+  std::uint64_t refused = 0;            ///< of these, refused by the dispatcher
+  std::uint64_t malformed = 0;          ///< refused by the HTTP server
+  std::uint64_t attempts = 0;           ///< calls to engines
+  std::uint64_t stale_connections = 0;  ///< pooled connections that turned out to be closed
+  std::uint64_t answers_completed = 0;
+  std::uint64_t streams_broken = 0;          ///< ended by an error event or a reset after their first byte
+  std::uint64_t clients_left_waiting = 0;    ///< before the first byte
+  std::uint64_t clients_left_streaming = 0;  ///< after it
+  std::uint64_t events = 0;                  ///< server-sent events relayed
+  std::uint64_t body_bytes_to_clients = 0;
+};
+
+class Gateway final : private net::HttpHandler {
+ public:
+  Gateway(net::Loop& loop, GatewayOptions options);
+  ~Gateway() override;
+
+  /// Errors: io.
+  Status listen(const net::Address& address, bool share_port = false);
+  std::uint16_t port() const { return server_.port(); }
+  /// Routes by these from now on.
+  void adopt(Routes routes);
+  /// Accepts nothing new, lets what is here finish, ends it after `grace`; then calls `done`, once.
+  void drain(Duration grace, std::function<void()> done);
+
+  routing::Dispatcher& dispatcher() { return dispatcher_; }
+  const routing::Dispatcher& dispatcher() const { return dispatcher_; }
+  const GatewayCounters& counters() const { return counters_; }
+  std::size_t client_connections() const { return server_.connections(); }
+  /// What would be decided for this request, e.g. of POST /v1/route; or why it cannot be routed.
+  tl::expected<schema::DecisionRecord, Misfit> would_decide(const net::Request& request);
+
+ private:
+  friend class Exchange;
+  void on_request(net::ResponseWriterPtr writer) override;
+  void on_refused(int status, std::string_view reason) override;
+  void route(net::ResponseWriterPtr writer);
+  void list_models(net::ResponseWriter& writer) const;
+  void show_model(net::ResponseWriter& writer, std::string_view name) const;
+
+  /// Asks the dispatcher soon for requests that waited.
+  void pump_soon();
+  void pump();
+  void take(std::unique_ptr<Exchange> exchange, routing::Ticket ticket);
+  void end(Exchange& exchange);
+  void end_grace();
+  void check_drained();
+
+  net::Loop& loop_;
+  GatewayOptions options_;
+  routing::Dispatcher dispatcher_;
+  RequestReader reader_;
+  Engines engines_;
+  std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< by Ticket::slot
+  std::shared_ptr<const std::string> snapshot_text_;  ///< for x-signalbox-snapshot
+  GatewayCounters counters_;
+  net::Timer wake_;
+  net::Timer grace_;
+  net::Timer drained_;
+  std::function<void()> on_drained_;
+  net::HttpServer server_;
+};
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,48 @@
+#include "actors/cluster_router/gateway/gateway_thread.hpp"
+
+#include <utility>
+
+namespace signalbox::gateway {
+
+GatewayThread::GatewayThread(GatewayThreadOptions options)
+    : options_(std::move(options)),
+      gateway_(loop_, options_.gateway),
+      batches_(options_.batches_kept),
+      batch_timer_(loop_, [this] { hand_out(); }) {}
+
+GatewayThread::~GatewayThread() {
+  if (!thread_.joinable()) return;
+  loop_.stop();
+  thread_.join();
+}
+
+Status GatewayThread::start() {
+  if (auto listening = gateway_.listen(options_.listen, options_.share_port); !listening) return listening;
+  batch_timer_.arm_in(options_.batch_period);
+  thread_ = std::thread([this] { loop_.run(); });
+  return {};
+}
+
+void GatewayThread::publish(Routes routes) {
+  routes_.publish(std::move(routes));
+  loop_.post([this] {
+    if (auto newest = routes_.fetch()) gateway_.adopt(std::move(*newest));
+  });
+}
+
+void GatewayThread::drain(Duration grace, std::function<void()> done) {
+  loop_.post([this, grace, done = std::move(done)]() mutable {
+    gateway_.drain(grace, [this, done = std::move(done)] {
+      hand_out();
+      done();
+    });
+  });
+}
+
+void GatewayThread::hand_out() {
+  if (!batches_.push(gateway_.dispatcher().drain(loop_.now())))
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+  batch_timer_.arm_in(options_.batch_period);
+}
+
+}  // namespace signalbox::gateway

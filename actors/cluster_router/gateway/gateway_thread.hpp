@@ -1,0 +1,75 @@
+// A gateway on a thread of its own, and the two places where it meets its actor: the newest routes in, batches of what happened out.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <future>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "actors/cluster_router/gateway/gateway.hpp"
+#include "actors/cluster_router/routing/handover.hpp"
+
+namespace signalbox::gateway {
+
+struct GatewayThreadOptions {
+  GatewayOptions gateway;
+  net::Address listen;
+  bool share_port = false;
+  Duration batch_period = 250ms;  ///< how often what happened is handed out
+  std::size_t batches_kept =
+      64;  ///< when nobody takes them; then they are dropped, counted, and their numbers show a gap
+};
+
+/// publish(), take_batch() and drain() belong to one thread, the actor's; ask() may be called from any.
+class GatewayThread {
+ public:
+  explicit GatewayThread(GatewayThreadOptions options);
+  /// Ends what is still open, at once, and joins.
+  ~GatewayThread();
+  GatewayThread(const GatewayThread&) = delete;
+  GatewayThread& operator=(const GatewayThread&) = delete;
+
+  /// Listens, then starts the thread. Errors: io.
+  Status start();
+  std::uint16_t port() const { return gateway_.port(); }
+
+  /// Routes by these from the loop's next turn on. Never waits.
+  void publish(Routes routes);
+  /// What happened since the last batch; nothing when there is none. Never waits.
+  std::optional<routing::Batch> take_batch() { return batches_.pop(); }
+  std::uint64_t dropped_batches() const { return dropped_.load(std::memory_order_relaxed); }
+  /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread.
+  void drain(Duration grace, std::function<void()> done);
+
+  /// Runs `question(Gateway&)` on the loop's thread and waits for the answer, at most `limit`; nothing when it came too late.
+  template <class Question>
+  auto ask(Question question, Duration limit) -> std::optional<std::invoke_result_t<Question, Gateway&>>;
+
+ private:
+  void hand_out();
+
+  GatewayThreadOptions options_;
+  net::Loop loop_;
+  Gateway gateway_;
+  routing::LatestSlot<Routes> routes_;
+  routing::SpscQueue<routing::Batch> batches_;
+  std::atomic<std::uint64_t> dropped_{0};
+  net::Timer batch_timer_;
+  std::thread thread_;
+};
+
+template <class Question>
+auto GatewayThread::ask(Question question, Duration limit)
+    -> std::optional<std::invoke_result_t<Question, Gateway&>> {
+  using Answer = std::invoke_result_t<Question, Gateway&>;
+  auto promise = std::make_shared<std::promise<Answer>>();
+  auto answer = promise->get_future();
+  loop_.post(
+      [this, promise, question = std::move(question)]() mutable { promise->set_value(question(gateway_)); });
+  if (answer.wait_for(limit) != std::future_status::ready) return std::nullopt;
+  return answer.get();
+}
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,81 @@
+#include "actors/cluster_router/gateway/reading.hpp"
+
+#include <charconv>
+#include <optional>
+
+namespace signalbox::gateway {
+namespace {
+
+/// A field by our name, or by the Gateway API inference extension's.
+std::optional<std::string_view> field(const http::Fields& fields, std::string_view ours,
+                                      std::string_view theirs = {}) {
+  if (const auto value = http::find(fields, ours)) return value;
+  return theirs.empty() ? std::nullopt : http::find(fields, theirs);
+}
+
+tl::expected<void, Misfit> misfit(int status, std::string_view reason, std::string message,
+                                  std::string_view param = {}) {
+  return tl::unexpected(Misfit{status, reason, std::move(message), std::string(param)});
+}
+
+tl::expected<void, Misfit> read_criticality(const http::Fields& fields, routing::RequestFacts& facts) {
+  if (const auto text = http::find(fields, "x-signalbox-criticality")) {
+    facts.asked = parse_criticality(*text);
+    if (!facts.asked)
+      return misfit(400, "bad_criticality", "x-signalbox-criticality must be sheddable, standard or critical",
+                    "x-signalbox-criticality");
+  } else if (const auto objective = http::find(fields, "x-gateway-inference-objective")) {
+    // Objectives have names of their own; only those that name a criticality say something here.
+    facts.asked = parse_criticality(*objective);
+  }
+  return {};
+}
+
+tl::expected<void, Misfit> read_deadline(const http::Fields& fields, routing::RequestFacts& facts) {
+  const auto text = http::find(fields, "x-signalbox-deadline-ms");
+  if (!text) return {};
+  std::uint32_t milliseconds = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), milliseconds);
+  if (error != std::errc() || end != text->data() + text->size() || milliseconds == 0)
+    return misfit(400, "bad_deadline", "x-signalbox-deadline-ms must be a positive whole number",
+                  "x-signalbox-deadline-ms");
+  facts.deadline = std::chrono::milliseconds(milliseconds);
+  return {};
+}
+
+void fill_from_shape(const http::RequestShape& shape, routing::RequestFacts& facts) {
+  facts.model = shape.model.str();
+  facts.prompt_bytes = shape.prompt.size();
+  facts.max_output_tokens = shape.max_new_tokens.value_or(0);
+  facts.stream = shape.stream;
+  facts.stateful = shape.stateful;
+}
+
+}  // namespace
+
+tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Reading& out) {
+  const http::Fields& fields = request.head.fields;
+  const auto coding = http::find(fields, "content-encoding");
+  if (coding && !http::same_name(*coding, "identity"))
+    return misfit(415, "unsupported_encoding", "the body must not be compressed: its model has to be read",
+                  "content-encoding");
+  out.endpoint = http::endpoint_of(request.head.path());
+  auto shape = shapes_.read(request.body, out.endpoint);
+  if (!shape) {
+    const Error& error = shape.error();
+    return misfit(400, error.where.empty() ? "invalid_json" : "invalid_field", error.text(), error.where);
+  }
+  out.shape = std::move(*shape);
+  fill_from_shape(out.shape, out.facts);
+  out.facts.tenant = field(fields, "x-signalbox-tenant", "x-gateway-inference-fairness-id")
+                         .value_or(options_.default_tenant);
+  if (auto read = read_criticality(fields, out.facts); !read) return read;
+  if (auto read = read_deadline(fields, out.facts); !read) return read;
+  if (const auto session = http::find(fields, "x-signalbox-session"))
+    out.facts.session_hash = routing::tenant_key(options_.fleet_secret, *session);
+  const std::uint64_t key = routing::tenant_key(options_.fleet_secret, out.facts.tenant);
+  routing::hash_prompt_blocks(out.shape.prompt, key, options_.block_bytes, out.facts.blocks);
+  return {};
+}
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,48 @@
+// From an HTTP request to what the dispatcher asks: its facts, or the refusal that its sender deserves.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "actors/cluster_router/http/request_shape.hpp"
+#include "actors/cluster_router/net/server.hpp"
+#include "actors/cluster_router/routing/request.hpp"
+#include "messages/base/result.hpp"
+
+namespace signalbox::gateway {
+
+/// A request that cannot be routed, with what its sender is told.
+struct Misfit {
+  int status = 400;
+  std::string_view reason;  ///< machine-readable
+  std::string message;
+  std::string param;  ///< the faulty part; may be empty
+};
+
+/// A request that can. `facts` holds views into the request and into `shape`.
+struct Reading {
+  http::Endpoint endpoint = http::Endpoint::other;
+  http::RequestShape shape;
+  routing::RequestFacts facts;
+};
+
+struct ReaderOptions {
+  std::uint64_t fleet_secret = 0;  ///< keys the hashes of prompts
+  std::uint32_t block_bytes = routing::default_block_bytes;
+  std::string default_tenant = "anonymous";  ///< of a request that names none
+};
+
+/// Reads requests; one per event loop.
+class RequestReader {
+ public:
+  explicit RequestReader(ReaderOptions options) : options_(std::move(options)) {}
+  /// Fills `out`, which must stay where it is while its facts are used.
+  tl::expected<void, Misfit> read(const net::Request& request, Reading& out);
+
+ private:
+  ReaderOptions options_;
+  http::ShapeReader shapes_;
+};
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,69 @@
+#include "actors/cluster_router/gateway/relay_heads.hpp"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace signalbox::gateway {
+namespace {
+
+constexpr std::size_t max_request_id = 128;
+constexpr std::string_view own_prefix = "x-signalbox-";
+
+bool is_own(std::string_view name) {
+  return name.size() > own_prefix.size() && http::same_name(name.substr(0, own_prefix.size()), own_prefix);
+}
+
+/// Passed on by neither side: hop-by-hop, named by the message's Connection field, or replaced here.
+bool stays(const http::Field& field, std::string_view connection) {
+  if (http::is_hop_by_hop(field.name) || is_own(field.name)) return true;
+  if (http::same_name(field.name, "content-length") || http::same_name(field.name, "x-request-id"))
+    return true;
+  return !connection.empty() && http::has_token(connection, field.name);
+}
+
+bool stays_here(const http::Field& field, const EngineDoor& door) {
+  switch (field.name.size()) {
+    case 4: return http::same_name(field.name, "host");
+    case 6: return http::same_name(field.name, "expect");
+    case 13: return door.access.authorization && http::same_name(field.name, "authorization");
+    default: return false;
+  }
+}
+
+void append_line(std::string& out, std::string_view name, std::string_view value) {
+  ((out += name) += ": ").append(value) += "\r\n";
+}
+
+}  // namespace
+
+std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
+                           std::string_view request_id) {
+  const std::string_view connection = http::find(head.fields, "connection").value_or("");
+  std::string out;
+  out.reserve(512);
+  fmt::format_to(std::back_inserter(out),
+                 "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\nx-request-id: {}\r\n", head.method,
+                 head.target, door.authority, body_bytes, request_id);
+  for (const http::Field& field : head.fields)
+    if (!stays(field, connection) && !stays_here(field, door)) append_line(out, field.name, field.value);
+  if (door.access.authorization && !door.access.authorization->empty())
+    append_line(out, "authorization", *door.access.authorization);
+  return out += "\r\n";
+}
+
+std::string client_lines(const http::Fields& fields) {
+  const std::string_view connection = http::find(fields, "connection").value_or("");
+  std::string out;
+  out.reserve(512);
+  for (const http::Field& field : fields)
+    if (!stays(field, connection)) append_line(out, field.name, field.value);
+  return out;
+}
+
+std::string request_id_of(const http::Fields& fields, std::string_view otherwise) {
+  const std::string_view asked = http::find(fields, "x-request-id").value_or("");
+  return std::string(asked.empty() || asked.size() > max_request_id ? otherwise : asked);
+}
+
+}  // namespace signalbox::gateway

@@ -1,0 +1,23 @@
+// The heads that pass through the gateway: what of the client's goes to the engine, what of the engine's to the client.
+// Both are block-listed: everything passes but what belongs to one connection, or to this router.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "actors/cluster_router/gateway/routes.hpp"
+#include "actors/cluster_router/http/head.hpp"
+
+namespace signalbox::gateway {
+
+/// The head of the request for an engine, through its empty line. `request_id` goes along as x-request-id.
+std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
+                           std::string_view request_id);
+
+/// The field lines of an engine's answer that its client gets.
+std::string client_lines(const http::Fields& fields);
+
+/// What the client asked to be called, or `otherwise`. At most 128 characters.
+std::string request_id_of(const http::Fields& fields, std::string_view otherwise);
+
+}  // namespace signalbox::gateway
