@@ -1,0 +1,27 @@
+// The fleet's state as tables. Every row tells the age of what it rests on.
+#pragma once
+
+#include <vector>
+
+#include "tools/fleet_view/table.hpp"
+#include "tools/fleet_view/view.hpp"
+
+namespace signalbox::fleet_view {
+
+/// Engines with verdict, load and planned share, in the fleet table's order.
+std::vector<Table> show_engines(const FleetView& view, Instant now);
+/// Versions, admit fractions and weights of every cluster's snapshot, or of one.
+std::vector<Table> show_snapshots(const FleetView& view, Instant now, const ClusterName& only = {});
+/// Optimizers: who leads, in which term, how fresh its plan is.
+std::vector<Table> show_leader(const FleetView& view, Instant now);
+/// Routers: what they serve by and what they are asked for.
+std::vector<Table> show_routers(const FleetView& view, Instant now);
+/// Why an engine has the weights that it has: its price, what binds, and where it lost.
+std::vector<Table> show_weights(const FleetView& view, Instant now, const EngineName& engine);
+/// The policy in force and its classes.
+std::vector<Table> show_policy(const FleetView& view, Instant now);
+/// Every process that beats.
+std::vector<Table> show_processes(const FleetView& view, Instant now);
+std::vector<Table> show_alerts(const FleetView& view, Instant now);
+
+}  // namespace signalbox::fleet_view
