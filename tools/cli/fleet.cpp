@@ -1,0 +1,103 @@
+#include "tools/cli/fleet.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "messages/base/described.hpp"
+#include "tools/cli/state.hpp"
+
+namespace signalbox::cli {
+namespace {
+
+std::string absolute(const std::string& path) {
+  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
+}
+
+Result<config::Config> parse(const std::string& text, const std::string& file,
+                             const config::Overrides& overrides) {
+  config::Parsed parsed = config::parse_config(text, file, overrides);
+  if (parsed.config) return std::move(*parsed.config);
+  std::string mistakes = config::render(parsed.mistakes, file);
+  while (mistakes.ends_with('\n')) mistakes.pop_back();
+  return invalid("the configuration is wrong\n" + mistakes);
+}
+
+}  // namespace
+
+void add_fleet_options(CLI::App& command, FleetOptions& options) {
+  command.add_option("--config", options.config, "the fleet's configuration")
+      ->envname("SIGNALBOX_CONFIG")
+      ->type_name("FILE");
+  command.add_option("--port-base", options.port_base, "instead of the configuration's port_base");
+  command.add_option("--state-dir", options.state_dir, "instead of the configuration's state_dir")
+      ->type_name("DIR");
+  command.add_option("--keys-dir", options.keys_dir, "instead of the configuration's keys_dir")
+      ->type_name("DIR");
+}
+
+Result<Fleet> open_fleet(const FleetOptions& options) {
+  if (options.config.empty())
+    return invalid("which fleet?", {}, "name its configuration with --config FILE or SIGNALBOX_CONFIG");
+  auto text = read_file(options.config);
+  if (!text) return tl::unexpected(std::move(text.error()));
+  Fleet fleet{absolute(options.config), {options.port_base, options.state_dir, options.keys_dir}, {}};
+  auto parsed = parse(*text, options.config, fleet.overrides);
+  if (!parsed) return tl::unexpected(std::move(parsed.error()));
+  if (!options.port_base) {
+    const auto running = read_state(absolute(parsed->state_dir));
+    if (running && running->port_base != parsed->port_base && is_running(running->launcher)) {
+      fleet.overrides.port_base = running->port_base;
+      parsed = parse(*text, options.config, fleet.overrides);
+      if (!parsed) return tl::unexpected(std::move(parsed.error()));
+    }
+  }
+  fleet.config = std::move(*parsed);
+  fleet.config.state_dir = absolute(fleet.config.state_dir);
+  fleet.config.keys_dir = absolute(fleet.config.keys_dir);
+  return fleet;
+}
+
+std::vector<bus::ForwarderEndpoints> forwarders_of(const config::Config& config) {
+  std::vector<bus::ForwarderEndpoints> out;
+  for (const config::Bus& bus : config.buses) out.push_back({bus.id, bus.publish, bus.subscribe});
+  return out;
+}
+
+std::vector<bus::Identity> identities_of(const config::Config& config) {
+  std::vector<bus::Identity> out;
+  for (const config::Bus& bus : config.buses) out.push_back({bus.id, Role::forwarder, {}});
+  for (const config::Process& process : config.processes)
+    out.push_back({process.id, value_of<Role>(process.role).value_or(Role::module), process.cluster});
+  out.push_back({ProcessName(launcher_id), Role::tool, {}});
+  out.push_back({ProcessName(tool_id), Role::tool, {}});
+  return out;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream bytes;
+  if (in) bytes << in.rdbuf();
+  if (!in || std::filesystem::is_directory(path))
+    return fail(errno == ENOENT ? ErrorKind::not_found : ErrorKind::io,
+                errno == 0 ? "cannot be read" : std::generic_category().message(errno), path);
+  return std::move(bytes).str();
+}
+
+Status write_file(const std::string& path, std::string_view bytes) {
+  const std::string fresh = path + ".new";
+  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+  out << bytes;
+  out.close();
+  std::error_code error;
+  if (out) std::filesystem::rename(fresh, path, error);
+  if (!out || error) return fail(ErrorKind::io, "cannot be written", path);
+  return {};
+}
+
+}  // namespace signalbox::cli
