@@ -1,0 +1,137 @@
+#include "tools/launcher/command.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "tools/cli/exit.hpp"
+#include "tools/cli/fleet.hpp"
+#include "tools/cli/state.hpp"
+#include "tools/launcher/control.hpp"
+#include "tools/launcher/prepare.hpp"
+#include "tools/launcher/up.hpp"
+
+namespace signalbox::launcher {
+namespace {
+
+constexpr Duration answer_time = 5s;
+
+Status down(const cli::Fleet& fleet, Duration longest) {
+  const auto state = cli::read_state(fleet.config.state_dir);
+  if (!state && state.error().kind == ErrorKind::not_found) {
+    fmt::print("nothing is up in {}\n", fleet.config.state_dir);
+    return {};
+  }
+  if (!state) return tl::unexpected(state.error());
+  if (cli::is_running(state->launcher)) {
+    ::kill(state->launcher.pid, SIGTERM);
+    if (!cli::wait_until_gone(state->launcher, longest)) {
+      fmt::print(stderr, "the launcher did not end within {:.0f} s and is killed\n", to_seconds(longest));
+      ::kill(state->launcher.pid, SIGKILL);
+      cli::wait_until_gone(state->launcher, answer_time);
+    }
+  }
+  const std::size_t left = end_leftovers(fleet);
+  for (const auto& entry : state->processes)
+    if (!cli::wait_until_gone(entry.process, answer_time))
+      return fail(ErrorKind::internal, fmt::format("{} cannot be killed", entry.name),
+                  fleet.config.state_dir);
+  cli::remove_state(fleet.config.state_dir);
+  fmt::print("fleet {} is down{}\n", fleet.config.fleet,
+             left > 0 ? fmt::format("; {} processes that its launcher had left were killed", left) : "");
+  return {};
+}
+
+Status restart(const cli::Fleet& fleet, const std::string& process) {
+  const auto answer = ask(fleet.config.state_dir, "restart " + process, answer_time);
+  if (!answer) return tl::unexpected(answer.error());
+  constexpr std::string_view refused = "error: ";
+  if (answer->starts_with(refused))
+    return fail(ErrorKind::not_found, answer->substr(refused.size(), answer->size() - refused.size() - 1));
+  fmt::print("{}", *answer);
+  return {};
+}
+
+/// Adds a command that works on one fleet; `act` is called with it opened.
+template <class Options, class Act>
+void on_fleet(CLI::App& command, std::shared_ptr<Options> options, Act act) {
+  cli::add_fleet_options(command, options->fleet);
+  command.callback([name = command.get_name(), options, act] {
+    const auto fleet = cli::open_fleet(options->fleet);
+    cli::finish(name, fleet ? act(*fleet, *options) : Status(tl::unexpected(fleet.error())));
+  });
+}
+
+}  // namespace
+
+void add_up(CLI::App& app) {
+  CLI::App& command =
+      *app.add_subcommand("up", "Start every process of a fleet on this machine and look after them");
+  command.footer(
+      "Ctrl-C stops everything in order. Logs are in the state folder's logs/. Missing keys are made.\n\n"
+      "Examples:\n"
+      "  signalbox up cluster-config/examples/laptop.toml\n"
+      "  signalbox up cluster-config/examples/laptop.toml --detach && signalbox status --config ...\n"
+      "  signalbox up fleet.toml --detach --free-ports --state-dir /tmp/second");
+  auto options = std::make_shared<UpOptions>();
+  command.add_option("CONFIG", options->fleet.config, "the fleet's configuration (or --config)")
+      ->type_name("FILE");
+  cli::add_fleet_options(command, options->fleet);
+  command.add_flag("--detach", options->detach, "return once the fleet is ready and leave it running");
+  command.add_flag("--free-ports", options->free_ports, "take any free block of ports");
+  command.add_option("--wait", options->wait_s, "with --detach: seconds to wait for it to be ready")
+      ->capture_default_str();
+  command.callback([options] { cli::finish(up(*options)); });
+}
+
+void add_down(CLI::App& app) {
+  struct Options {
+    cli::FleetOptions fleet;
+    double wait_s = 60;
+  };
+  CLI::App& command = *app.add_subcommand("down", "Stop a fleet, also one whose launcher was killed");
+  command.footer("Example:\n  signalbox down --config cluster-config/examples/laptop.toml");
+  auto options = std::make_shared<Options>();
+  command.add_option("--wait", options->wait_s, "seconds to wait for an orderly end before killing")
+      ->capture_default_str();
+  on_fleet(command, options,
+           [](const cli::Fleet& fleet, const Options& o) { return down(fleet, from_seconds(o.wait_s)); });
+}
+
+void add_status(CLI::App& app) {
+  struct Options {
+    cli::FleetOptions fleet;
+    bool json = false;
+  };
+  CLI::App& command = *app.add_subcommand("status", "How the processes of a running fleet are");
+  command.footer(
+      "Exit code 3: the fleet is not up.\n\nExample:\n  signalbox status --config "
+      "cluster-config/examples/laptop.toml --json");
+  auto options = std::make_shared<Options>();
+  command.add_flag("--json", options->json, "as JSON");
+  on_fleet(command, options, [](const cli::Fleet& fleet, const Options& o) -> Status {
+    const auto answer = ask(fleet.config.state_dir, o.json ? "status json" : "status", answer_time);
+    if (!answer) return tl::unexpected(answer.error());
+    fmt::print("{}", *answer);
+    return {};
+  });
+}
+
+void add_restart(CLI::App& app) {
+  struct Options {
+    cli::FleetOptions fleet;
+    std::string process;
+  };
+  CLI::App& command =
+      *app.add_subcommand("restart", "Stop one process of a running fleet in order and start it again");
+  command.footer("Example:\n  signalbox restart optimizer-1 --config cluster-config/examples/laptop.toml");
+  auto options = std::make_shared<Options>();
+  command.add_option("PROCESS", options->process, "its id, or a simulated engine's name")->required();
+  on_fleet(command, options,
+           [](const cli::Fleet& fleet, const Options& o) { return restart(fleet, o.process); });
+}
+
+}  // namespace signalbox::launcher

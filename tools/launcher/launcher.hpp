@@ -1,0 +1,87 @@
+// The parent of a fleet on one machine: starts its processes in order, starts again what ends, shows how they are, and
+// stops them in order.
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/cluster_router/net/loop.hpp"
+#include "actors/cluster_router/net/stream.hpp"
+#include "messages/bus/node.hpp"
+#include "tools/cli/exit.hpp"
+#include "tools/cli/fleet.hpp"
+#include "tools/cli/state.hpp"
+#include "tools/fleet_view/table.hpp"
+#include "tools/fleet_view/view.hpp"
+#include "tools/launcher/control.hpp"
+#include "tools/launcher/machine/plan.hpp"
+#include "tools/launcher/machine/supervised.hpp"
+
+namespace signalbox::launcher {
+
+struct LauncherOptions {
+  cli::Fleet fleet;
+  std::string program;                                 ///< the signalbox binary
+  std::function<void(std::string_view line)> note;     ///< an event, in one line
+  std::function<void(const std::string& table)> show;  ///< each second; may be empty
+  std::function<void()> on_ready;                      ///< once, when every process said that it is ready
+};
+
+class Launcher final : private net::Watcher {
+ public:
+  explicit Launcher(LauncherOptions options);
+  ~Launcher();
+
+  /// Starts the fleet and looks after it until SIGINT, SIGTERM or "stop" on its socket. Errors: what kept it from
+  /// starting.
+  Status run();
+
+ private:
+  struct Child {
+    PlannedProcess plan;
+    Supervised life;
+    cli::ProcessRef process;  ///< pid 0: not running
+    Instant signalled{};      ///< when it was last asked to stop
+    std::string last_end;
+  };
+
+  Status open();
+  void join_bus();
+  void on_ready(std::uint32_t events) override;
+  void on_signal(int signal);
+  void reap();
+  void start_due();
+  void start(Child& child);
+  void stop(Child& child);
+  void begin_stop();
+  void go_on_stopping();
+  void tick();
+  void arm();
+  void save_state();
+  bool all_ready() const;
+  bool is_ready(const Child& child) const;
+  const schema::Beat* beat_of(const Child& child) const;
+  std::vector<fleet_view::Table> status() const;
+  std::string answer(std::string_view question);
+  std::string answer_restart(std::string_view name);
+
+  LauncherOptions options_;
+  const config::Config& config_;
+  std::vector<Child> children_;
+  net::Loop loop_;
+  net::Timer tick_;
+  net::Fd signals_;
+  std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<bus::Node> node_;
+  fleet_view::FleetView view_;
+  bool was_ready_ = false;
+  std::optional<Stage> stopping_;  ///< the stage that is being stopped
+  Instant shown_{};
+};
+
+}  // namespace signalbox::launcher

@@ -1,0 +1,71 @@
+#include "tools/launcher/spawn.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+
+namespace signalbox::launcher {
+namespace {
+
+constexpr int exec_failed = 127;
+
+/// Between fork and exec: only what is safe after fork in a process with threads.
+[[noreturn]] void become(const char* program, char* const* arguments, int log, pid_t parent) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(exec_failed);  // it died before the line above
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  ::dup2(nothing, STDIN_FILENO);
+  ::dup2(log, STDOUT_FILENO);
+  ::dup2(log, STDERR_FILENO);
+  ::execv(program, arguments);
+  constexpr char text[] = "cannot be executed\n";
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, sizeof text - 1);
+  ::_exit(exec_failed);
+}
+
+}  // namespace
+
+Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& arguments,
+                    const std::string& log_path) {
+  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) return fail(ErrorKind::io, std::generic_category().message(errno), log_path);
+  std::vector<char*> argv{const_cast<char*>(program.c_str())};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid == 0) become(program.c_str(), argv.data(), log, parent);
+  const int error = errno;
+  ::close(log);
+  if (pid < 0) return fail(ErrorKind::io, std::generic_category().message(error), program);
+  ::setpgid(pid, pid);
+  return pid;
+}
+
+void signal_group(pid_t leader, int signal) {
+  if (leader > 1) ::kill(-leader, signal);
+}
+
+std::string describe_end(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    return fmt::format("killed by signal {} ({})", signal, ::strsignal(signal));
+  }
+  return fmt::format("exit code {}", WEXITSTATUS(wait_status));
+}
+
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
+}  // namespace signalbox::launcher
