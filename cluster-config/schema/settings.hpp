@@ -16,7 +16,9 @@ enum class SettingType : std::uint8_t {
   integer,
   number,
   duration,  ///< text with a unit: "250ms", "1.5s", "2min"
-  address,   ///< host:port, ":port" or "+offset" from port_base on 127.0.0.1
+  address,   ///< host:port, or "+N" for port_base + N on 127.0.0.1
+  url,       ///< http://host:port
+  endpoint,  ///< tcp://host:port or ipc://path
   list,      ///< of names
 };
 
@@ -40,6 +42,9 @@ struct SettingTable {
   bool repeated;  ///< [[name]]
   std::string_view sentence;
 };
+
+/// What a value of this type is, for an error: "a duration such as \"250ms\"".
+std::string_view describe(SettingType type);
 
 std::span<const Setting> settings();
 std::span<const SettingTable> setting_tables();

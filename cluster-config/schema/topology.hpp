@@ -24,8 +24,6 @@ enum class ControlKind : std::uint8_t {
   optimizer,  ///< processes of role global-optimizer
   feedback,   ///< processes of role feedback-balancer
 };
-std::string_view to_string(Security security);
-std::string_view to_string(ControlKind kind);
 
 /// Where a declaration stands in the file, counted from 1.
 struct Place {
@@ -43,6 +41,7 @@ struct Profile {
   std::uint64_t kv_tokens = 0;      ///< KV memory
   std::uint32_t max_batch = 0;      ///< sequences
   std::uint32_t prefill_chunk = 0;  ///< tokens per step
+  Place place;
 };
 
 struct Cluster {
@@ -54,7 +53,7 @@ struct Cluster {
 
 /// An engine that the launcher starts as `signalbox engine-sim`.
 struct Simulated {
-  double speed = 1.0;           ///< step times are divided by it; the declared profile stays as it is
+  double speed = 1.0;           ///< its real step times are the profile's divided by this; plans are not told
   std::uint64_t kv_tokens = 0;  ///< the profile's unless given
   std::uint64_t seed = 1;
 };
@@ -106,10 +105,9 @@ struct Bus {
 
 struct Control {
   ControlKind kind = ControlKind::optimizer;
-  Duration period{};          ///< from plan to plan
-  Duration leader_timeout{};  ///< silence after which a standby stands for leader
-  double feedback_gain =
-      0;  ///< feedback only: share of the score's distance from the average that moves the weight
+  Duration period{};                 ///< from plan to plan
+  Duration leader_timeout{};         ///< silence after which a standby stands for leader
+  double feedback_gain = 0;          ///< feedback only: what a score's distance from the average is worth
   double feedback_smoothing = 0;     ///< feedback only: weight of the newest score, (0, 1]
   std::uint32_t feedback_delay = 0;  ///< feedback only: periods by which the scores lag
   std::uint32_t solve_iterations = 0;
@@ -131,16 +129,15 @@ struct Router {
   Duration drain_grace{};         ///< streams may finish after SIGTERM
 };
 
-/// A checked configuration. Everything is resolved: addresses are absolute, defaults filled in, references
-/// good.
+/// A checked configuration: addresses are absolute, defaults filled in, references good.
 struct Config {
   std::string file;  ///< as it was named
   std::string fleet;
   std::uint64_t fleet_epoch = 0;  ///< outranks every term; raised by hand after a disaster
   Security security = Security::curve;
-  std::string keys_dir;  ///< absolute or relative to the working directory
-  std::string state_dir;
-  std::string policy;           ///< path of the policy file
+  std::string keys_dir;         ///< absolute, or relative to the working directory
+  std::string state_dir;        ///< likewise
+  std::string policy;           ///< path of the policy file, relative paths resolved against `file`'s folder
   std::uint16_t port_base = 0;  ///< "+7" in an address means port_base + 7
 
   std::vector<Cluster> clusters;  ///< in the file's order, as are the others
@@ -152,20 +149,21 @@ struct Config {
   Control control;
   Intervals intervals;
   Router router;
-  Digest digest;  ///< of everything above but file, port_base, state_dir and keys_dir: equal for processes of
-                  ///< one fleet
+  Digest digest;  ///< of everything above but the paths: equal for the processes of one running fleet
 
   const Cluster* find_cluster(const ClusterName& name) const;
   const Engine* find_engine(const EngineName& name) const;
   const Process* find_process(const ProcessName& id) const;
   const Bus* find_bus(const ProcessName& id) const;
   const Profile& profile_of(const Engine& engine) const { return profiles[engine.profile_row]; }
+  /// The engine's profile with its step times divided by its capacity_scale: what plans start from.
+  Profile declared_profile(const Engine& engine) const;
   /// Declared round trip; zero within a cluster, `absent` where nothing is declared.
   Duration rtt(const ClusterName& from, const ClusterName& to, Duration absent) const;
 };
 
-/// Ports of one fleet lie in [port_base, port_base + port_span); the last one is never in a config: a
-/// launcher may hold it open to keep the block for itself.
+/// Ports of one fleet lie in [port_base, port_base + port_span). The last one is never in a config: a launcher
+/// may hold it open to keep the block for itself.
 inline constexpr std::uint16_t port_span = 100;
 inline constexpr std::uint16_t guard_offset = port_span - 1;
 
@@ -176,7 +174,7 @@ struct Overrides {
   std::optional<std::string> keys_dir;
 };
 
-/// One mistake in a configuration file. `text()` is "file:line:column: what; hint".
+/// One mistake in a configuration file.
 struct Mistake {
   Place place;
   std::string what;
@@ -193,7 +191,30 @@ struct Parsed {
 /// folder.
 Parsed parse_config(std::string_view text, std::string_view file, const Overrides& overrides = {});
 
-/// One line per mistake, each ending in a newline.
+/// Everything in force as text, one row a line, without the paths: what the digest is over.
+std::string summary(const Config& config);
+
+/// "file:line:column: what; hint", one line per mistake.
 std::string render(const std::vector<Mistake>& mistakes, std::string_view file);
 
 }  // namespace signalbox::config
+
+namespace signalbox {
+
+template <>
+struct EnumTable<config::Security> {
+  static constexpr std::array rows{
+      EnumRow{"curve", "encrypted and authenticated, each process bound to its topics"},
+      EnumRow{"none", "open; only on loopback or in a private ipc directory"},
+  };
+};
+
+template <>
+struct EnumTable<config::ControlKind> {
+  static constexpr std::array rows{
+      EnumRow{"optimizer", "the global optimizer solves for the weights"},
+      EnumRow{"feedback", "the legacy balancer nudges the weights after smoothed scores"},
+  };
+};
+
+}  // namespace signalbox

@@ -11,8 +11,8 @@ BOOST_AUTO_TEST_CASE(edit_distance_counts_single_mistakes) {
     const char* b;
     std::size_t distance;
   };
-  for (const Row& row : {Row{"", "", 0}, Row{"abc", "", 3}, Row{"cluster", "clutser", 1}, Row{"rack", "tack", 1},
-                         Row{"engine", "engines", 1}, Row{"kitten", "sitting", 3}}) {
+  for (const Row& row : {Row{"", "", 0}, Row{"abc", "", 3}, Row{"cluster", "clutser", 1},
+                         Row{"rack", "tack", 1}, Row{"engine", "engines", 1}, Row{"kitten", "sitting", 3}}) {
     BOOST_TEST(edit_distance(row.a, row.b) == row.distance, row.a << " " << row.b);
     BOOST_TEST(edit_distance(row.b, row.a) == row.distance, row.b << " " << row.a);
   }

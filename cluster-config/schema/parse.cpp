@@ -1,0 +1,198 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "cluster-config/schema/checks.hpp"
+#include "cluster-config/schema/reader.hpp"
+#include "messages/base/duration_text.hpp"
+
+namespace signalbox::config {
+namespace {
+
+std::string_view folder_of(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : file.substr(0, slash + 1);
+}
+
+struct Paths {
+  std::string_view metrics, health;
+};
+Paths usual_paths(EngineKind kind) {
+  switch (kind) {
+    case EngineKind::openai: return {"", ""};
+    case EngineKind::trtllm: return {"/prometheus/metrics", "/health"};
+    default: return {"/metrics", "/health"};
+  }
+}
+
+class Builder {
+ public:
+  Builder(std::string_view text, std::string_view file, const Overrides& overrides,
+          std::vector<Mistake>& mistakes)
+      : overrides_(overrides), mistakes_(mistakes), document_(text, mistakes) {
+    config_.file = file;
+  }
+
+  bool is_toml() const { return document_.is_toml(); }
+
+  Config run() {
+    top();
+    control();
+    intervals();
+    router();
+    for (const Section& s : document_.tables("cluster"))
+      config_.clusters.push_back(
+          {s.name<ClusterName>("name"), s.name<DomainName>("region"), s.name<DomainName>("zone"), s.place()});
+    for (const Section& s : document_.tables("link"))
+      config_.links.push_back(
+          {s.name<ClusterName>("from"), s.name<ClusterName>("to"), s.duration("rtt"), s.place()});
+    for (const Section& s : document_.tables("profile")) profile(s);
+    for (const Section& s : document_.tables("engine")) engine(s);
+    for (const Section& s : document_.tables("bus"))
+      config_.buses.push_back({s.name<ProcessName>("id"), s.address("publish"), s.address("subscribe"),
+                               s.address("operator"), s.place()});
+    for (const Section& s : document_.tables("process")) process(s);
+    return std::move(config_);
+  }
+
+ private:
+  void top();
+  void control();
+  void intervals();
+  void router();
+  void profile(const Section& s);
+  void engine(const Section& s);
+  void process(const Section& s);
+
+  const Overrides& overrides_;
+  std::vector<Mistake>& mistakes_;
+  Document document_;
+  Config config_;
+};
+
+void Builder::top() {
+  const Section s = document_.top();
+  config_.fleet = s.text("fleet");
+  config_.fleet_epoch = s.integer("fleet_epoch");
+  config_.security = value_of<Security>(s.text("security")).value_or(Security::curve);
+  const std::string state = s.text("state_dir"), keys = s.text("keys_dir"), policy = s.text("policy");
+  config_.state_dir = overrides_.state_dir.value_or(state.empty() ? ".signalbox/" + config_.fleet : state);
+  config_.keys_dir = overrides_.keys_dir.value_or(keys.empty() ? config_.state_dir + "/keys" : keys);
+  config_.policy = policy.starts_with('/') ? policy : fmt::format("{}{}", folder_of(config_.file), policy);
+  config_.port_base = overrides_.port_base.value_or(static_cast<std::uint16_t>(s.integer("port_base")));
+  document_.set_port_base(config_.port_base);
+}
+
+void Builder::control() {
+  const Section s = document_.table("control");
+  Control& c = config_.control;
+  c.kind = value_of<ControlKind>(s.text("kind")).value_or(ControlKind::optimizer);
+  c.period = s.duration("period");
+  c.leader_timeout = s.duration("leader_timeout");
+  c.feedback_gain = s.number("feedback_gain");
+  c.feedback_smoothing = s.number("feedback_smoothing");
+  c.feedback_delay = static_cast<std::uint32_t>(s.integer("feedback_delay"));
+  c.solve_iterations = static_cast<std::uint32_t>(s.integer("solve_iterations"));
+  c.solve_memory_mib = s.integer("solve_memory");
+}
+
+void Builder::intervals() {
+  const Section s = document_.table("intervals");
+  Intervals& i = config_.intervals;
+  i = {s.duration("scrape"), s.duration("beat"), s.duration("report"), s.duration("share"),
+       s.duration("keep_alive")};
+  if (config_.control.leader_timeout <= 2 * i.beat)
+    document_.table("control").mistake(
+        "leader_timeout", "'control.leader_timeout' is at most two beats long",
+        fmt::format("a beat comes each {}: one that is late must not depose a leader",
+                    duration_text(i.beat)));
+}
+
+void Builder::router() {
+  const Section s = document_.table("router");
+  config_.router = {s.integer("body_limit"), static_cast<std::uint32_t>(s.integer("connections")),
+                    s.integer("decisions"), s.duration("drain_grace")};
+}
+
+void Builder::profile(const Section& s) {
+  config_.profiles.push_back({s.text("name"), s.number("a"), s.number("b"), s.number("k"), s.number("c"),
+                              s.integer("kv_tokens"), static_cast<std::uint32_t>(s.integer("max_batch")),
+                              static_cast<std::uint32_t>(s.integer("prefill_chunk")), s.place()});
+}
+
+void Builder::engine(const Section& s) {
+  Engine e;
+  e.name = s.name<EngineName>("name");
+  e.cluster = s.name<ClusterName>("cluster");
+  e.rack = s.has("rack") ? s.name<DomainName>("rack") : DomainName(e.name.str());
+  e.url = s.address("url");
+  e.kind = value_of<EngineKind>(s.text("kind")).value_or(EngineKind::openai);
+  e.models = s.names<ModelName>("models");
+  std::ranges::sort(e.models);
+  e.profile = s.text("profile");
+  e.metrics_path = s.has("metrics_path") ? s.text("metrics_path") : usual_paths(e.kind).metrics;
+  e.health_path = s.has("health_path") ? s.text("health_path") : usual_paths(e.kind).health;
+  for (const char* key : {"metrics_path", "health_path"})
+    if (s.has(key) && !s.text(key).starts_with('/'))
+      s.mistake(key, fmt::format("'{}' is not a path", key), "begin it with /");
+  e.connections = static_cast<std::uint32_t>(s.integer("connections"));
+  e.capacity_scale = s.number("capacity_scale");
+  e.place = s.place();
+  const auto row = std::ranges::find(config_.profiles, e.profile, &Profile::name);
+  if (row != config_.profiles.end()) e.profile_row = static_cast<std::size_t>(row - config_.profiles.begin());
+  if (const auto simulated = s.inner("simulated")) {
+    e.simulated =
+        Simulated{simulated->number("speed"), simulated->integer("kv_tokens"), simulated->integer("seed")};
+    if (e.simulated->kv_tokens == 0 && row != config_.profiles.end()) e.simulated->kv_tokens = row->kv_tokens;
+  }
+  config_.engines.push_back(std::move(e));
+}
+
+void Builder::process(const Section& s) {
+  Process p{s.text("role"),
+            s.name<ProcessName>("id"),
+            s.name<ClusterName>("cluster"),
+            s.address("listen"),
+            s.address("operator"),
+            s.names<EngineName>("engines"),
+            s.place()};
+  if (p.role == "engine-proxy" && p.engines.empty())
+    for (const Engine& engine : config_.engines)
+      if (engine.cluster == p.cluster) p.engines.push_back(engine.name);
+  config_.processes.push_back(std::move(p));
+}
+
+/// Adds the direction that is not declared.
+void complete_links(std::vector<Link>& links) {
+  const std::vector<Link> declared = links;
+  for (const Link& link : declared) {
+    const bool has_reverse = std::ranges::any_of(
+        declared, [&link](const Link& other) { return other.from == link.to && other.to == link.from; });
+    if (!has_reverse) links.push_back({link.to, link.from, link.rtt, link.place});
+  }
+}
+
+}  // namespace
+
+Parsed parse_config(std::string_view text, std::string_view file, const Overrides& overrides) {
+  Parsed out;
+  constexpr std::size_t most_bytes = 16 << 20;
+  if (text.size() > most_bytes) {
+    out.mistakes.push_back({{1, 1}, fmt::format("a file of {} bytes", text.size()), "keep it under 16 MiB"});
+    return out;
+  }
+  Builder builder(text, file, overrides, out.mistakes);
+  if (!builder.is_toml()) return out;
+  Config config = builder.run();
+  check_config(config, out.mistakes);
+  std::ranges::stable_sort(out.mistakes, {},
+                           [](const Mistake& m) { return std::tuple(m.place.line, m.place.column); });
+  if (!out.mistakes.empty()) return out;
+  complete_links(config.links);
+  config.digest = digest_of(summary(config));
+  out.config = std::move(config);
+  return out;
+}
+
+}  // namespace signalbox::config

@@ -1,0 +1,171 @@
+#include "cluster-config/schema/settings.hpp"
+
+#include <array>
+#include <limits>
+
+namespace signalbox::config {
+namespace {
+
+using T = SettingType;
+constexpr double none = 0;
+constexpr double any = std::numeric_limits<double>::infinity();
+
+constexpr std::array table_rows{
+    SettingTable{"", false, "The fleet as a whole."},
+    SettingTable{"control", false, "The control plane."},
+    SettingTable{"intervals", false, "How often processes do what they do again and again."},
+    SettingTable{"router", false, "Every cluster-router."},
+    SettingTable{"cluster", true, "A CPU cluster: a place where requests enter, and where engines stand."},
+    SettingTable{"link", true, "The network between two clusters, as it is declared."},
+    SettingTable{"profile", true,
+                 "How fast a kind of engine is: a step takes a + b*batch + k*context + c*prefill."},
+    SettingTable{"engine", true, "A model server."},
+    SettingTable{"engine.simulated", false, "An engine that `signalbox up` starts as an engine-sim."},
+    SettingTable{"bus", true, "A forwarder of the message bus."},
+    SettingTable{"process", true, "A process of the fleet, which `signalbox up` starts."},
+};
+
+constexpr std::array setting_rows{
+    Setting{"", "fleet", T::name, "", "", true, none, none, "", "The fleet's name."},
+    Setting{"", "fleet_epoch", T::integer, "", "1", false, 1, 1e9, "",
+            "Outranks every term of leadership; raised by hand after a disaster."},
+    Setting{"", "security", T::choice, "", "curve", false, none, none, "curve|none",
+            "How the bus is protected; none is for loopback and private ipc directories only."},
+    Setting{"", "keys_dir", T::text, "", "", false, none, none, "",
+            "Where the processes' keys are; keys in the state directory unless given."},
+    Setting{"", "state_dir", T::text, "", "", false, none, none, "",
+            "Where processes keep state, sockets and logs; .signalbox/FLEET unless given. Relative to the "
+            "working "
+            "directory."},
+    Setting{"", "policy", T::text, "", "", true, none, none, "", "The policy file, relative to this file."},
+    Setting{"", "port_base", T::integer, "", "0", false, 0, 65'436, "",
+            "The port that \"+N\" in an address counts from; a fleet owns the hundred ports from here."},
+
+    Setting{"control", "kind", T::choice, "", "optimizer", false, none, none, "optimizer|feedback",
+            "Who sets the weights: the global optimizer, or the legacy feedback balancer."},
+    Setting{"control", "period", T::duration, "s", "1s", false, 0.05, 3600, "", "From one plan to the next."},
+    Setting{"control", "leader_timeout", T::duration, "s", "1s", false, 0.2, 600, "",
+            "Silence of the leader after which a standby stands for leader."},
+    Setting{"control", "feedback_gain", T::number, "", "0.5", false, 0, 10, "",
+            "feedback: how far a score's distance from the average moves a weight."},
+    Setting{"control", "feedback_smoothing", T::number, "", "0.3", false, 0.001, 1, "",
+            "feedback: the weight of the newest score in the smoothed one."},
+    Setting{"control", "feedback_delay", T::integer, "periods", "0", false, 0, 1000, "",
+            "feedback: how many periods the scores lag behind."},
+    Setting{"control", "solve_iterations", T::integer, "", "400", false, 1, 1e6, "",
+            "The most iterations of one solve; the best plan found by then is taken."},
+    Setting{"control", "solve_memory", T::integer, "MiB", "1024", false, 64, 1e6, "",
+            "The most memory of the solving child process."},
+
+    Setting{"intervals", "scrape", T::duration, "s", "500ms", false, 0.02, 60, "",
+            "An engine-proxy reads an engine."},
+    Setting{"intervals", "beat", T::duration, "s", "250ms", false, 0.02, 60, "",
+            "A process says that it lives."},
+    Setting{"intervals", "report", T::duration, "s", "500ms", false, 0.05, 60, "",
+            "A router reports demand and outcomes."},
+    Setting{"intervals", "share", T::duration, "s", "200ms", false, 0.02, 60, "",
+            "A router publishes what it sent where."},
+    Setting{"intervals", "keep_alive", T::duration, "s", "1s", false, 0.05, 60, "",
+            "The leader repeats the version in force."},
+
+    Setting{"router", "body_limit", T::integer, "MiB", "64", false, 1, 1024, "",
+            "The largest request body; above it the answer is 413."},
+    Setting{"router", "connections", T::integer, "", "10000", false, 1, 1e6, "",
+            "The most client connections."},
+    Setting{"router", "decisions", T::integer, "", "100000", false, 100, 1e8, "",
+            "Decision records that are kept for `explain`."},
+    Setting{"router", "drain_grace", T::duration, "s", "30s", false, 0, 3600, "",
+            "Streams may finish within this after SIGTERM."},
+
+    Setting{"cluster", "name", T::name, "", "", true, none, none, "", "The cluster's name."},
+    Setting{"cluster", "region", T::name, "", "", true, none, none, "", "The region that it lies in."},
+    Setting{"cluster", "zone", T::name, "", "", true, none, none, "",
+            "The zone of residency that the region lies in."},
+
+    Setting{"link", "from", T::name, "", "", true, none, none, "", "The cluster where requests enter."},
+    Setting{"link", "to", T::name, "", "", true, none, none, "",
+            "The engine's cluster; the other direction is the same unless it has its own link."},
+    Setting{"link", "rtt", T::duration, "s", "", true, 0, 10, "", "The round trip."},
+
+    Setting{"profile", "name", T::name, "", "", true, none, none, "", "What engines call it by."},
+    Setting{"profile", "a", T::number, "s", "", true, 1e-6, 10, "", "A step's time by itself."},
+    Setting{"profile", "b", T::number, "s", "", true, 0, 10, "", "Added by each sequence in the batch."},
+    Setting{"profile", "k", T::number, "s/token", "0", false, 0, 1, "",
+            "Added by each token of context in the batch."},
+    Setting{"profile", "c", T::number, "s/token", "", true, 0, 1, "",
+            "Added by each prompt token that is prefilled."},
+    Setting{"profile", "kv_tokens", T::integer, "tokens", "", true, 16, 1e12, "",
+            "The size of the KV memory."},
+    Setting{"profile", "max_batch", T::integer, "sequences", "", true, 1, 1e6, "",
+            "The most sequences in a step."},
+    Setting{"profile", "prefill_chunk", T::integer, "tokens", "2048", false, 1, 1e6, "",
+            "The most prompt tokens in a step."},
+
+    Setting{"engine", "name", T::name, "", "", true, none, none, "", "The engine's name."},
+    Setting{"engine", "cluster", T::name, "", "", true, none, none, "", "The cluster that it stands in."},
+    Setting{"engine", "rack", T::name, "", "", false, none, none, "",
+            "The rack that it stands in; one of its own unless given."},
+    Setting{"engine", "url", T::url, "", "", true, none, none, "", "Where it listens, as http://host:port."},
+    Setting{"engine", "kind", T::choice, "", "openai", false, none, none,
+            "sim|vllm|sglang|llamacpp|tgi|trtllm|openai",
+            "The interface that it speaks beside the OpenAI API."},
+    Setting{"engine", "models", T::list, "", "", true, none, none, "", "The models that it serves."},
+    Setting{"engine", "profile", T::name, "", "", true, none, none, "", "How fast it is declared to be."},
+    Setting{"engine", "capacity_scale", T::number, "", "1", false, 0.01, 100, "",
+            "How much faster than its profile it is declared to be."},
+    Setting{"engine", "metrics_path", T::text, "", "", false, none, none, "",
+            "Where its metrics are; the kind's usual path unless given."},
+    Setting{"engine", "health_path", T::text, "", "", false, none, none, "",
+            "What a probe asks for; the kind's usual path unless given."},
+    Setting{"engine", "connections", T::integer, "", "64", false, 1, 10'000, "",
+            "Connections that one router keeps open to it at most."},
+
+    Setting{"engine.simulated", "speed", T::number, "", "1", false, 0.01, 100, "",
+            "How much faster than its profile it really is; nobody is told."},
+    Setting{"engine.simulated", "kv_tokens", T::integer, "tokens", "0", false, 0, 1e12, "",
+            "The real size of its KV memory; 0 is the profile's."},
+    Setting{"engine.simulated", "seed", T::integer, "", "1", false, 0, 9e15, "", "The seed of its answers."},
+
+    Setting{"bus", "id", T::name, "", "", true, none, none, "", "The process's name."},
+    Setting{"bus", "publish", T::endpoint, "", "", true, none, none, "", "Where publishers connect."},
+    Setting{"bus", "subscribe", T::endpoint, "", "", true, none, none, "", "Where subscribers connect."},
+    Setting{"bus", "operator", T::address, "", "", false, none, none, "",
+            "Where /healthz, /readyz and /metrics are, on loopback; nowhere unless given."},
+
+    Setting{
+        "process", "role", T::choice, "", "", true, none, none,
+        "cluster-router|engine-proxy|health-monitor|global-optimizer|feedback-balancer|policy-keeper|auditor",
+        "What it is."},
+    Setting{"process", "id", T::name, "", "", true, none, none, "", "The process's name."},
+    Setting{"process", "cluster", T::name, "", "", false, none, none, "",
+            "The cluster that a router or engine-proxy belongs to."},
+    Setting{"process", "listen", T::address, "", "", false, none, none, "",
+            "Where a cluster-router's clients arrive."},
+    Setting{"process", "operator", T::address, "", "", false, none, none, "",
+            "Where /healthz, /readyz and /metrics are, on loopback; nowhere unless given."},
+    Setting{"process", "engines", T::list, "", "", false, none, none, "",
+            "The engines of an engine-proxy; its cluster's unless given."},
+};
+
+}  // namespace
+
+std::string_view describe(SettingType type) {
+  switch (type) {
+    case T::text: return "a text";
+    case T::name: return "a name of 1 to 64 characters of A-Z a-z 0-9 . _ -";
+    case T::choice: return "a name from a list";
+    case T::integer: return "a whole number";
+    case T::number: return "a number";
+    case T::duration: return "a duration such as \"250ms\"";
+    case T::address: return "an address such as \"127.0.0.1:8080\" or \"+7\"";
+    case T::url: return "a URL such as \"http://127.0.0.1:8080\" or \"http://+7\"";
+    case T::endpoint: return "an endpoint such as \"tcp://127.0.0.1:8080\" or \"tcp://+7\"";
+    case T::list: return "a list of names";
+  }
+  return "";
+}
+
+std::span<const Setting> settings() { return setting_rows; }
+std::span<const SettingTable> setting_tables() { return table_rows; }
+
+}  // namespace signalbox::config
