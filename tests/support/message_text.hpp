@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -76,8 +77,21 @@ void read_fields(Reader& in, T& out, char end) {
   }
 }
 
+/// The number at the start of `text`, read to where it ends; throws if there is none.
+template <class N>
+N number(std::string_view text, int base = 10) {
+  N out{};
+  std::errc error;
+  if constexpr (std::is_floating_point_v<N>)
+    error = std::from_chars(text.data(), text.data() + text.size(), out).ec;
+  else
+    error = std::from_chars(text.data(), text.data() + text.size(), out, base).ec;
+  if (error != std::errc{}) throw std::runtime_error(fmt::format("'{}' is no number", text));
+  return out;
+}
+
 inline Term term_of(const std::string& text) {
-  return {std::strtoull(text.c_str(), nullptr, 10), ProcessName(text.substr(text.find('@') + 1))};
+  return {number<std::uint64_t>(text), ProcessName(text.substr(text.find('@') + 1))};
 }
 
 template <class V>
@@ -87,7 +101,7 @@ void read_value(Reader& in, V& value) {
   } else if constexpr (std::is_same_v<V, schema::Bytes>) {
     const std::string text = in.word();
     for (std::size_t i = 0; i + 1 < text.size(); i += 2)
-      value.push_back(static_cast<std::uint8_t>(std::stoul(text.substr(i, 2), nullptr, 16)));
+      value.push_back(number<std::uint8_t>(text.substr(i, 2), 16));
   } else if constexpr (schema::is_vector<V>::value) {
     if (!in.take('[')) in.fail("[ expected");
     while (!in.take(']')) read_value(in, value.emplace_back());
@@ -99,31 +113,30 @@ void read_value(Reader& in, V& value) {
     if constexpr (std::is_same_v<V, bool>) {
       value = text == "true";
     } else if constexpr (std::is_same_v<V, Duration>) {
-      value = from_seconds(std::strtod(text.c_str(), nullptr));
+      value = from_seconds(number<double>(text));
     } else if constexpr (std::is_same_v<V, std::string>) {
       value = text;
     } else if constexpr (schema::is_name<V>::value) {
       value = V(text);
     } else if constexpr (schema::is_index<V>::value) {
-      value = V(std::stoul(text));
+      value = V(number<std::size_t>(text));
     } else if constexpr (std::is_same_v<V, Digest>) {
       value = text.starts_with('#') ? digest_of(text.substr(1)) : Digest::from_hex(text).value();
     } else if constexpr (std::is_same_v<V, Incarnation>) {
-      value = {std::strtoull(text.c_str(), nullptr, 10),
-               std::strtoull(text.substr(text.find(':') + 1).c_str(), nullptr, 10)};
+      value = {number<std::uint64_t>(text), number<std::uint64_t>(text.substr(text.find(':') + 1))};
     } else if constexpr (std::is_same_v<V, Term>) {
       value = term_of(text);
     } else if constexpr (std::is_same_v<V, SnapshotVersion>) {
       const auto dot = text.rfind('.');
-      value = {term_of(text.substr(0, dot)), std::stoull(text.substr(dot + 1))};
+      value = {term_of(text.substr(0, dot)), number<std::uint64_t>(text.substr(dot + 1))};
     } else if constexpr (DescribedEnum<V>) {
       const auto found = value_of<V>(text);
       if (!found) in.fail(fmt::format("no value '{}'", text));
       value = *found;
     } else if constexpr (std::is_floating_point_v<V>) {
-      value = std::strtod(text.c_str(), nullptr);
+      value = number<double>(text);
     } else {
-      value = static_cast<V>(std::stoull(text));
+      value = number<V>(text);
     }
   }
 }

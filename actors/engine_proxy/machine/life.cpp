@@ -2,17 +2,33 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
+#include <algorithm>
+#include <charconv>
+#include <string_view>
 
 #include "messages/base/rng.hpp"
 
 namespace signalbox::engine_proxy {
 
+namespace {
+
+/// Takes the next number of a text of numbers between single spaces.
+template <class N>
+bool take(std::string_view& text, N& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{}) return false;
+  text.remove_prefix(std::min<std::size_t>(static_cast<std::size_t>(end - text.data()) + 1, text.size()));
+  return true;
+}
+
+}  // namespace
+
 Life::Life(const std::string& kept, Incarnation fresh) : incarnation_(fresh) {
-  unsigned long long counter = 0, random = 0;
+  std::string_view text = kept;
+  Incarnation before;
   double start = -1;
-  if (std::sscanf(kept.c_str(), "%llu %llu %lf", &counter, &random, &start) != 3) return;
-  incarnation_ = {counter, random};
+  if (!take(text, before.counter) || !take(text, before.random) || !take(text, start)) return;
+  incarnation_ = before;
   seen_ = true;
   if (start >= 0) start_time_s_ = start;
 }
