@@ -1,0 +1,148 @@
+#include "actors/engine_proxy/fetcher.hpp"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace signalbox::engine_proxy {
+
+namespace {
+
+/// libcurl's process-wide state, set up once and never torn down.
+void ready_curl() {
+  static const CURLcode done = curl_global_init(CURL_GLOBAL_DEFAULT);
+  (void)done;
+}
+
+struct EasyDeleter {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+
+struct Transfer {
+  std::unique_ptr<CURL, EasyDeleter> handle;
+  ScrapeResult result;
+  Fetcher::Done done;
+  std::size_t most_bytes = 0;
+  char error[CURL_ERROR_SIZE] = "";
+};
+
+std::size_t take_bytes(char* bytes, std::size_t one, std::size_t count, void* user) {
+  auto& transfer = *static_cast<Transfer*>(user);
+  if (transfer.result.body.size() + one * count > transfer.most_bytes) return 0;
+  transfer.result.body.append(bytes, one * count);
+  return one * count;
+}
+
+FetchFault fault_of(CURLcode code) {
+  switch (code) {
+    case CURLE_OK: return FetchFault::none;
+    case CURLE_OPERATION_TIMEDOUT: return FetchFault::timed_out;
+    case CURLE_WRITE_ERROR:
+    case CURLE_WEIRD_SERVER_REPLY:
+    case CURLE_BAD_CONTENT_ENCODING:
+    case CURLE_UNSUPPORTED_PROTOCOL: return FetchFault::malformed;
+    default: return FetchFault::unreachable;
+  }
+}
+
+}  // namespace
+
+class Fetcher::Thread {
+ public:
+  explicit Thread(Limits limits) : limits_(limits) {
+    ready_curl();
+    multi_ = curl_multi_init();
+    curl_multi_setopt(multi_, CURLMOPT_MAX_TOTAL_CONNECTIONS, static_cast<long>(limits.connections));
+    curl_multi_setopt(multi_, CURLMOPT_MAXCONNECTS, static_cast<long>(limits.connections));
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Thread() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    curl_multi_wakeup(multi_);
+    thread_.join();
+    for (auto& [handle, transfer] : running_) curl_multi_remove_handle(multi_, handle);
+    running_.clear();
+    curl_multi_cleanup(multi_);
+  }
+
+  void start(const StartScrape& what, Done done) {
+    auto transfer = std::make_unique<Transfer>();
+    transfer->result.number = what.number;
+    transfer->result.page = what.page;
+    transfer->done = std::move(done);
+    transfer->most_bytes = limits_.body_bytes;
+    transfer->handle.reset(curl_easy_init());
+    CURL* handle = transfer->handle.get();
+    const long timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(what.timeout).count();
+    curl_easy_setopt(handle, CURLOPT_URL, what.url.c_str());
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, timeout_ms);
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_NOPROXY, "*");
+    curl_easy_setopt(handle, CURLOPT_USERAGENT, "signalbox");
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer->error);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer.get());
+    {
+      const std::lock_guard lock(mutex_);
+      arriving_.push_back(std::move(transfer));
+    }
+    curl_multi_wakeup(multi_);
+  }
+
+ private:
+  void run() {
+    for (;;) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (stop_) return;
+        for (auto& transfer : arriving_) {
+          CURL* handle = transfer->handle.get();
+          curl_multi_add_handle(multi_, handle);
+          running_.emplace(handle, std::move(transfer));
+        }
+        arriving_.clear();
+      }
+      int still_running = 0;
+      curl_multi_perform(multi_, &still_running);
+      int waiting = 0;
+      while (const CURLMsg* message = curl_multi_info_read(multi_, &waiting))
+        if (message->msg == CURLMSG_DONE) finish(message->easy_handle, message->data.result);
+      curl_multi_poll(multi_, nullptr, 0, 1000, nullptr);
+    }
+  }
+
+  void finish(CURL* handle, CURLcode code) {
+    curl_multi_remove_handle(multi_, handle);
+    auto found = running_.extract(handle);
+    Transfer& transfer = *found.mapped();
+    long status = 0;
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &status);
+    transfer.result.fault = fault_of(code);
+    transfer.result.status = static_cast<int>(status);
+    if (code != CURLE_OK)
+      transfer.result.detail = *transfer.error ? transfer.error : curl_easy_strerror(code);
+    transfer.done(std::move(transfer.result));
+  }
+
+  Limits limits_;
+  CURLM* multi_ = nullptr;
+  std::mutex mutex_;
+  bool stop_ = false;
+  std::vector<std::unique_ptr<Transfer>> arriving_;
+  std::map<CURL*, std::unique_ptr<Transfer>> running_;
+  std::thread thread_;
+};
+
+Fetcher::Fetcher(Limits limits) : thread_(std::make_unique<Thread>(limits)) {}
+Fetcher::~Fetcher() = default;
+void Fetcher::start(const StartScrape& what, Done done) { thread_->start(what, std::move(done)); }
+
+}  // namespace signalbox::engine_proxy

@@ -1,0 +1,31 @@
+// Fetches pages over HTTP, many at a time, on one thread of its own.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "actors/engine_proxy/machine/machine.hpp"
+
+namespace signalbox::engine_proxy {
+
+class Fetcher {
+ public:
+  struct Limits {
+    std::size_t connections = 256;      ///< open at once; more wait
+    std::size_t body_bytes = 8u << 20;  ///< of one page; a longer one is malformed
+  };
+  using Done = std::function<void(ScrapeResult result)>;
+
+  explicit Fetcher(Limits limits);
+  ~Fetcher();
+
+  /// Thread-safe; never waits. `done` is called on the fetcher's thread, once, unless the fetcher ends first.
+  void start(const StartScrape& what, Done done);
+
+ private:
+  class Thread;
+  std::unique_ptr<Thread> thread_;
+};
+
+}  // namespace signalbox::engine_proxy

@@ -1,0 +1,16 @@
+#include "actors/roles/roles.hpp"
+
+#include "actors/engine_proxy/role.hpp"
+#include "actors/policy_keeper/role.hpp"
+
+namespace signalbox::actors {
+
+std::span<const kit::RoleEntry> roles() {
+  static constexpr kit::RoleEntry all[] = {
+      {Role::engine_proxy, sentence_of(Role::engine_proxy), engine_proxy::start},
+      {Role::policy_keeper, sentence_of(Role::policy_keeper), policy_keeper::start},
+  };
+  return all;
+}
+
+}  // namespace signalbox::actors
