@@ -60,7 +60,9 @@ class Dispatcher {
 
   /// A request arrived. Classifies, admits, decides.
   Begun begin(RequestFacts facts, Instant now);
-  /// The attempt failed before the answer's head: Forward to another engine, or Refuse.
+  /// The connection to the engine stands, if one had to be made.
+  void connected(Ticket ticket, Instant now);
+  /// The attempt failed before the answer's head: Forward to another engine, Wait for one, or Refuse.
   Verdict failed(Ticket ticket, schema::AttemptEnd end, Instant now);
   /// The head of the answer came. A verdict: drop this answer and do that instead. Nothing: relay it to the client
   /// whatever its status. `retry_after`: as the engine says; zero: it says nothing.

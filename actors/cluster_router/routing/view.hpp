@@ -79,9 +79,8 @@ struct ClassTable {
 
 /// The part of a view that changes with policy, fleet, snapshot and verdicts, not with each reading.
 struct PlanTables {
-  std::vector<ClassTable> classes;        ///< by ClassIndex
-  std::vector<EngineSet> serving;         ///< engines that serve a model, by ModelIndex
-  std::vector<Incarnation> incarnations;  ///< by EngineIndex
+  std::vector<ClassTable> classes;                                ///< by ClassIndex
+  std::vector<Incarnation> incarnations;                          ///< by EngineIndex
   std::vector<std::pair<std::string_view, EngineIndex>> by_name;  ///< sorted; views into the fleet table
 };
 
@@ -110,7 +109,7 @@ struct View {
   std::optional<EngineIndex> find_engine(std::string_view name) const;
   /// The plan is there and young enough to be followed.
   bool plan_in_force(Instant now) const {
-    return snapshot != nullptr && now - as_of < policy->stale.snapshot_degrade;
+    return snapshot != nullptr && as_of != never_yet && now - as_of < policy->stale.snapshot_degrade;
   }
 };
 

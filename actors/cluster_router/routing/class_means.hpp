@@ -1,0 +1,62 @@
+// What requests of a class are like, from those that were served here.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "actors/cluster_router/routing/decide.hpp"
+#include "actors/cluster_router/routing/request.hpp"
+
+namespace signalbox::routing {
+
+/// A mean that forgets: of all values at first, later of about the last 200.
+class SmoothedMean {
+ public:
+  void add(double x) {
+    samples_ = std::min(samples_ + 1, 200u);
+    value_ += (x - value_) / samples_;
+  }
+  /// The mean once enough was seen, else the prior.
+  double or_else(double prior) const { return samples_ >= 20 ? value_ : prior; }
+  /// The mean of whatever was seen; 0 before.
+  double value() const { return value_; }
+
+ private:
+  double value_ = 0;
+  std::uint32_t samples_ = 0;
+};
+
+/// Tokens per request of one class.
+struct ClassMeans {
+  SmoothedMean prompt;
+  SmoothedMean uncached;
+  SmoothedMean output;
+  SmoothedMean prompt_bytes_per_token;
+
+  /// The request in numbers: own means, before these the plan's, before these guesses.
+  Ask ask(const RequestFacts& facts, const ClassTable& plan, double block_bytes) const {
+    constexpr double guessed_output = 256;
+    const double per_token = prompt_bytes_per_token.or_else(bytes_per_token);
+    const auto bytes = static_cast<double>(facts.prompt_bytes);
+    const double prompt_tokens =
+        facts.prompt_tokens ? static_cast<double>(*facts.prompt_tokens) : bytes / per_token;
+    double output_tokens =
+        output.or_else(std::isnan(plan.output_tokens) ? guessed_output : plan.output_tokens);
+    if (facts.max_output_tokens > 0)
+      output_tokens = std::min(output_tokens, static_cast<double>(facts.max_output_tokens));
+    output_tokens = std::max(1.0, output_tokens);
+
+    Ask ask;
+    ask.prompt_tokens = static_cast<float>(prompt_tokens);
+    ask.output_tokens = static_cast<float>(output_tokens);
+    ask.context_tokens = static_cast<float>(prompt.or_else(prompt_tokens) + 0.5 * output_tokens);
+    ask.uncached_tokens = static_cast<float>(
+        uncached.or_else(std::isnan(plan.uncached_tokens) ? prompt_tokens : plan.uncached_tokens));
+    ask.block_tokens =
+        static_cast<float>(bytes > 0 ? prompt_tokens * block_bytes / bytes : block_bytes / per_token);
+    return ask;
+  }
+};
+
+}  // namespace signalbox::routing

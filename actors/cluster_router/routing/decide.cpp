@@ -1,0 +1,285 @@
+#include "actors/cluster_router/routing/decide.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace signalbox::routing {
+
+using schema::CandidateFate;
+
+namespace {
+
+/// Tokens of the prompt that the engine must prefill.
+double uncached(const Ask& ask, double matched_tokens) {
+  return std::max(0.0, static_cast<double>(ask.prompt_tokens) - matched_tokens);
+}
+
+/// Costs this close, relative to each other, are the same cost: their order would be noise of the arithmetic.
+constexpr double tie = 1e-9;
+/// Draws that may be refused before the whole class is searched, per draw wanted.
+constexpr std::size_t patience = 8;
+
+class Chooser {
+ public:
+  Chooser(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
+          Decision& out)
+      : around_(around),
+        view_(around.view),
+        constants_(view_.policy->routing),
+        row_(view_.at(ask.request_class)),
+        ask_(ask),
+        tried_(tried),
+        now_(now),
+        rng_(rng),
+        out_(out) {}
+
+  void run() {
+    out_.count = 0;
+    out_.engine = EngineIndex{};
+    out_.sticky = false;
+    const bool planned = view_.plan_in_force(now_);
+    out_.planned = planned && !row_.planned.empty();
+    if (row_.engines.empty() && !ask_.pinned.valid()) {
+      out_.outcome = Outcome::none_eligible;
+      return;
+    }
+    if (ask_.pinned.valid())
+      offer_pinned();
+    else
+      gather();
+    if (usable_ == 0) return;
+    choose(planned);
+  }
+
+ private:
+  void gather() {
+    if (!ask_.blocks.empty()) longest_ = around_.cache.longest(ask_.blocks);
+    for (const EngineIndex engine : longest_.holders) offer(engine, true);
+    if (ask_.home.valid()) offer(ask_.home, false);
+    draw(out_.planned ? row_.planned : row_.spread);
+    if (usable_ == 0) search_class();
+  }
+
+  void draw(const AliasTable& table) {
+    const std::size_t wanted = std::min<std::size_t>(constants_.draws, max_draws);
+    if (table.empty()) return;
+    std::size_t accepted = 0;
+    for (std::size_t i = 0; i < wanted * patience && accepted < wanted; ++i) {
+      const Share share = table.draw(rng_);
+      Candidate* candidate = find(share.engine);
+      if (candidate == nullptr) candidate = add(share.engine);
+      if (candidate == nullptr) return;
+      candidate->weight = static_cast<float>(share.weight);
+      if (!accept(*candidate)) continue;
+      ++accepted;
+      ++candidate->draws;
+    }
+  }
+
+  /// A candidate by what it has, not by its weight.
+  void offer(EngineIndex engine, bool holder) {
+    if (!row_.eligible.contains(engine)) return;
+    Candidate* candidate = find(engine);
+    if (candidate == nullptr) candidate = add(engine);
+    if (candidate == nullptr) return;
+    candidate->holder |= holder;
+    accept(*candidate);
+  }
+
+  /// The engine that keeps this request's state serves it even while it is drained.
+  void offer_pinned() {
+    const HealthState state = view_.at(ask_.pinned).state;
+    if (!row_.allowed.contains(ask_.pinned) || state == HealthState::gone) {
+      out_.outcome = Outcome::none_eligible;
+      return;
+    }
+    longest_ = around_.cache.longest(ask_.blocks);
+    Candidate* candidate = add(ask_.pinned);
+    candidate->penalty = 1;
+    if (candidate->fate == CandidateFate::penalised) use(*candidate);
+    if (usable_ == 0)
+      out_.outcome = candidate->fate == CandidateFate::tried ? Outcome::none_left : Outcome::all_at_limit;
+  }
+
+  /// Draws found nobody: everybody who is eligible, from a random place on, as many as would be drawn.
+  void search_class() {
+    const std::size_t wanted = std::min<std::size_t>(constants_.draws, max_draws);
+    const std::size_t start = rng_.below(row_.engines.size());
+    bool limited = false;
+    out_.count = std::min<std::uint8_t>(out_.count, max_candidates - max_draws);
+    for (std::size_t i = 0; i < row_.engines.size() && usable_ < wanted; ++i) {
+      const EngineIndex engine = row_.engines[(start + i) % row_.engines.size()];
+      const CandidateFate bar = barred(engine);
+      limited |= bar == CandidateFate::at_limit;
+      if (bar != CandidateFate::penalised) continue;
+      Candidate* candidate = find(engine);
+      if (candidate == nullptr) candidate = add(engine);
+      use(*candidate);
+    }
+    if (usable_ == 0) out_.outcome = limited ? Outcome::all_at_limit : Outcome::none_left;
+  }
+
+  /// What bars an eligible engine; `penalised` stands for "nothing but perhaps its penalty".
+  CandidateFate barred(EngineIndex engine) const {
+    if (tried_.contains(engine)) return CandidateFate::tried;
+    const auto cap = static_cast<std::int64_t>(view_.at(engine).in_flight_cap);
+    if (around_.loads.own(engine).requests >= cap) return CandidateFate::at_limit;
+    return CandidateFate::penalised;
+  }
+
+  bool accept(Candidate& candidate) {
+    if (candidate.fate == CandidateFate::dearer) return true;
+    if (candidate.fate != CandidateFate::penalised) return false;
+    if (candidate.penalty < 1.0f && rng_.uniform() >= static_cast<double>(candidate.penalty)) return false;
+    use(candidate);
+    return true;
+  }
+
+  void use(Candidate& candidate) {
+    candidate.fate = CandidateFate::dearer;
+    ++usable_;
+  }
+
+  Candidate* find(EngineIndex engine) {
+    for (std::size_t i = 0; i < out_.count; ++i)
+      if (out_.candidates[i].engine == engine) return &out_.candidates[i];
+    return nullptr;
+  }
+
+  Candidate* add(EngineIndex engine) {
+    if (out_.count == max_candidates) return nullptr;
+    Candidate& candidate = out_.candidates[out_.count++];
+    candidate.engine = engine;
+    candidate.fate = barred(engine);
+    candidate.draws = 0;
+    candidate.holder = false;
+    candidate.weight = 0;
+    candidate.penalty = static_cast<float>(around_.penalties.multiplier(engine, now_));
+    candidate.matched_tokens = 0;
+    candidate.belief = {};
+    candidate.cost = {};
+    return &candidate;
+  }
+
+  void choose(bool planned) {
+    bool any_fits = false;
+    for (std::size_t i = 0; i < out_.count; ++i) {
+      Candidate& candidate = out_.candidates[i];
+      if (candidate.fate != CandidateFate::dearer) continue;
+      estimate(candidate, planned);
+      any_fits |= candidate.fate == CandidateFate::dearer;
+    }
+    // The guard yields when nobody fits: broken affinity would cost more than the wait for memory.
+    if (!any_fits)
+      for (std::size_t i = 0; i < out_.count; ++i)
+        if (out_.candidates[i].fate == CandidateFate::kv_full)
+          out_.candidates[i].fate = CandidateFate::dearer;
+
+    pick_least();
+    keep_session();
+    out_.candidates[out_.chosen].fate = CandidateFate::chosen;
+    out_.engine = out_.candidates[out_.chosen].engine;
+    out_.outcome = Outcome::chosen;
+  }
+
+  void estimate(Candidate& candidate, bool planned) {
+    const EngineFacts& facts = view_.at(candidate.engine);
+    std::size_t blocks = 0;
+    if (longest_.blocks > 0)
+      blocks = candidate.holder ? longest_.blocks
+                                : around_.cache.matched(candidate.engine, ask_.blocks.first(longest_.blocks));
+    candidate.matched_tokens = std::min(ask_.prompt_tokens, static_cast<float>(blocks) * ask_.block_tokens);
+    candidate.belief = belief_of(around_, ask_, candidate.engine, now_);
+    const double matched = static_cast<double>(candidate.matched_tokens);
+    candidate.cost = cost_of(facts, constants_, ask_, candidate.belief, matched, planned);
+    if (!kv_fits(facts, constants_, ask_, candidate.belief, matched)) candidate.fate = CandidateFate::kv_full;
+  }
+
+  void pick_least() {
+    double least = 0;
+    std::uint64_t equals = 0;
+    for (std::size_t i = 0; i < out_.count; ++i) {
+      if (out_.candidates[i].fate != CandidateFate::dearer) continue;
+      const double total = out_.candidates[i].cost.total();
+      if (equals > 0 && total > least + tie * least) continue;
+      equals = equals > 0 && total >= least - tie * least ? equals + 1 : 1;
+      if (equals > 1 && rng_.below(equals) != 0) continue;
+      least = total;
+      out_.chosen = static_cast<std::uint8_t>(i);
+    }
+  }
+
+  void keep_session() {
+    if (!ask_.home.valid()) return;
+    for (std::size_t i = 0; i < out_.count; ++i) {
+      const Candidate& home = out_.candidates[i];
+      if (home.engine != ask_.home || home.fate != CandidateFate::dearer || i == out_.chosen) continue;
+      if (out_.candidates[out_.chosen].cost.total() < session_slack * home.cost.total()) return;
+      out_.chosen = static_cast<std::uint8_t>(i);
+      out_.sticky = true;
+    }
+  }
+
+  const Surroundings& around_;
+  const View& view_;
+  const policy::Routing& constants_;
+  const ClassTable& row_;
+  const Ask& ask_;
+  const Tried& tried_;
+  const Instant now_;
+  Rng& rng_;
+  Decision& out_;
+  LongestMatch longest_;
+  std::size_t usable_ = 0;
+};
+
+}  // namespace
+
+void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
+            Decision& out) {
+  Chooser(around, ask, tried, now, rng, out).run();
+}
+
+CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
+                  const Belief& belief, double matched_tokens, bool planned) {
+  const double output = static_cast<double>(ask.output_tokens);
+  const double fresh = uncached(ask, matched_tokens);
+  const double requests = static_cast<double>(belief.requests);
+  const double token = facts.b + facts.k * static_cast<double>(ask.context_tokens);  // of one sequence's step
+  const double prefill_share = facts.c * static_cast<double>(ask.uncached_tokens) / output;
+  const double batch = facts.max_batch > 0 ? std::min(requests + 1, facts.max_batch) : requests + 1;
+  const double decode = output * (facts.a + batch * (token + prefill_share));
+  const double work = facts.c * fresh + output * token;
+
+  CostParts cost;
+  cost.network = facts.network_s;
+  cost.queue = constants.tw * facts.c * static_cast<double>(belief.prefill_tokens);
+  if (facts.kv_tokens > 0) {
+    const double wanted = static_cast<double>(belief.kv_tokens) + fresh + output;
+    cost.queue += std::max(0.0, wanted / facts.kv_tokens - 1.0) * decode;
+  }
+  cost.prefill = constants.tw * facts.c * fresh;
+  cost.decode = decode;
+  const bool priced = planned && !std::isnan(facts.plan_price);
+  cost.price = priced ? constants.eta * 0.5 * (requests + facts.plan_price) * work
+                      : constants.eta_local * requests * work;
+  return cost;
+}
+
+bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask, const Belief& belief,
+             double matched_tokens) {
+  if (!(facts.kv_tokens > 0)) return true;
+  const double wanted = static_cast<double>(belief.kv_tokens) + uncached(ask, matched_tokens) +
+                        static_cast<double>(ask.output_tokens);
+  return wanted <= constants.kv_guard * facts.kv_tokens;
+}
+
+Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {
+  const EngineFacts& facts = around.view.at(engine);
+  const policy::CompiledPolicy& policy = *around.view.policy;
+  const bool fresh = facts.described_at != never_yet && now - facts.described_at <= policy.stale.signal_hard;
+  return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine), fresh,
+                 static_cast<double>(ask.uncached_tokens), around.view.routers - 1.0, policy.routing.xi);
+}
+
+}  // namespace signalbox::routing

@@ -1,0 +1,122 @@
+// Which engine serves this request: the one rule of the data plane.
+//
+//   candidates  = a few draws by weight times penalty  +  the engines that hold the longest known part of the prompt
+//   cost(e)     = network
+//               + queue     tw * c * P                                  prompts that wait there
+//                           + max(0, (K+U+O)/KV - 1) * O * tpot(N+1)    memory that must be freed first
+//               + prefill   tw * c * U                                  what its cache misses
+//               + decode    O * tpot(N+1)
+//               + price     eta * (N + p)/2 * W                         the delay to those who are there
+//   tpot(n)     = a + min(n, Nmax) * (b + k*ctx + c*Ubar/O)             W = c*U + O * (b + k*ctx)
+//
+// and the least cost wins. a, b, k, c carry the engine's slowness; p is the plan's price as a number of requests
+// delayed; without a plan the draws are even and the price is eta_local * N * W. At the plan's own optimum these
+// marginal costs are equal, so that the rule follows the plan where the plan is right, and departs from it where the
+// request path knows better. Constants and their sensitivities: the policy's `routing`.
+//
+// Refused alternatives, by simulation: greedy choice by latency (herds, and ignores the batch that it delays);
+// weights alone (blind to caches); consistent hashing with bounded load (one constant for all loads).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "actors/cluster_router/routing/cache_index.hpp"
+#include "actors/cluster_router/routing/load.hpp"
+#include "actors/cluster_router/routing/penalty.hpp"
+#include "actors/cluster_router/routing/view.hpp"
+#include "messages/base/bounded.hpp"
+#include "messages/base/rng.hpp"
+#include "messages/schema/traffic.hpp"
+
+namespace signalbox::routing {
+
+inline constexpr std::size_t max_draws = 8;
+inline constexpr std::size_t max_candidates = 16;
+inline constexpr std::size_t max_attempts = 8;
+/// A session leaves its engine when another costs less than this share of it.
+inline constexpr double session_slack = 0.5;
+
+/// A classified request, as decide() sees it. Tokens.
+struct Ask {
+  ClassIndex request_class;
+  float prompt_tokens = 0;
+  float output_tokens = 256;  ///< O, expected; > 0
+  float context_tokens = 0;   ///< ctx, mean of its class while decoding
+  float uncached_tokens = 0;  ///< Ubar, mean of its class
+  float block_tokens = 256;   ///< of one block of `blocks`
+  EngineIndex home;           ///< served this session before
+  EngineIndex pinned;         ///< keeps this request's state: nowhere else
+  std::span<const std::uint64_t> blocks;
+};
+
+using Tried = FixedVector<EngineIndex, max_attempts>;
+
+/// In seconds.
+struct CostParts {
+  double network = 0;
+  double queue = 0;
+  double prefill = 0;
+  double decode = 0;
+  double price = 0;
+  double total() const { return network + queue + prefill + decode + price; }
+};
+
+struct Candidate {
+  EngineIndex engine;
+  schema::CandidateFate fate;
+  std::uint8_t draws;  ///< how often it was drawn and accepted
+  bool holder;         ///< holds the longest known part of the prompt
+  float weight;        ///< its share of the distribution drawn from; 0 if it was not drawn
+  float penalty;
+  float matched_tokens;  ///< of the prompt, believed to be in its cache
+  Belief belief;
+  CostParts cost;  ///< of those that were compared
+};
+
+/// Why there is an engine or none.
+enum class Outcome : std::uint8_t {
+  chosen,
+  all_at_limit,   ///< eligible engines are there, each at its in-flight limit
+  none_left,      ///< every eligible engine has been tried
+  none_eligible,  ///< no engine of the class may get new requests
+};
+
+/// A decision with what it rests on. Candidates beyond `count` are not initialised.
+struct Decision {
+  Outcome outcome = Outcome::none_eligible;
+  EngineIndex engine;    ///< valid if chosen
+  bool planned = false;  ///< drawn by the plan's weights
+  bool sticky = false;   ///< kept with its session, though another was cheaper
+  std::uint8_t count = 0;
+  std::uint8_t chosen = 0;  ///< row of `candidates`
+  std::array<Candidate, max_candidates> candidates;
+
+  std::span<const Candidate> considered() const { return {candidates.data(), count}; }
+};
+
+/// What a decision reads beside the view. Nothing of it is changed.
+struct Surroundings {
+  const View& view;
+  const LoadTable& loads;
+  const Penalties& penalties;
+  const CacheIndex& cache;
+};
+
+/// Decides. No allocation, no lock; time linear in the candidates, as long as one of a few dozen draws is usable (when
+/// nearly all engines of a class are at their limit: in the class). The same arguments and generator give the same
+/// decision, bit for bit.
+void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
+            Decision& out);
+
+/// The cost of this request on this engine, from what was believed of it. `planned`: with the plan's price.
+CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
+                  const Belief& belief, double matched_tokens, bool planned);
+/// Whether its KV memory would stay under the guard.
+bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask, const Belief& belief,
+             double matched_tokens);
+/// What is believed of an engine now.
+Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now);
+
+}  // namespace signalbox::routing

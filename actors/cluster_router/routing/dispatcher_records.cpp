@@ -1,0 +1,127 @@
+// A dispatcher's answers to "why".
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/cluster_router/routing/dispatcher_state.hpp"
+
+namespace signalbox::routing {
+
+namespace {
+
+void fill_context(schema::DecisionRecord& record, ClassIndex request_class, const PlanContext& context,
+                  Instant arrived) {
+  const policy::CompiledPolicy& policy = *context.policy;
+  record.request_class = request_class;
+  record.class_name = policy.at(request_class).name.str();
+  record.model = policy.at(policy.at(request_class).model).name;
+  record.policy = policy.hash;
+  record.table = context.table->content;
+  if (context.snapshot == nullptr) return;
+  record.snapshot = context.snapshot->version;
+  record.snapshot_age = std::max(Duration::zero(), arrived - context.as_of);
+}
+
+std::string rule_of(policy::Rule rule, const policy::CompiledPolicy* policy, ClassIndex request_class) {
+  if (rule != policy::Rule::matched || policy == nullptr || request_class.at() >= policy->classes.size())
+    return std::string(sentence_of(rule));
+  return fmt::format("{}, line {}: {}", policy->at(request_class).name, policy->at(request_class).line,
+                     sentence_of(rule));
+}
+
+schema::AttemptRow attempt_row(const AttemptCore& attempt) {
+  const auto since = [](std::uint32_t us) { return std::chrono::microseconds(us); };
+  EngineIndex engine;
+  engine.value = attempt.engine;
+  return {engine,
+          attempt.end,
+          attempt.status,
+          since(attempt.began_us),
+          since(attempt.first_byte_us),
+          since(attempt.ended_us)};
+}
+
+}  // namespace
+
+std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const DecisionId& id, Instant) {
+  if (id.life != life || id.count % options.loops != options.loop) return std::nullopt;
+  const std::uint64_t sequence = id.count / options.loops;
+  const RecordCore* core = records.find(sequence, id.count);
+  if (core == nullptr || sequence >= next_sequence) return std::nullopt;
+
+  schema::DecisionRecord record;
+  record.cluster = options.cluster;
+  record.decision = to_string(id);
+  record.arrived = Duration(core->arrived_ns);
+  record.refused = core->refused;
+  record.status = core->status;
+  record.prompt_tokens = static_cast<double>(core->prompt_tokens);
+  record.output_tokens = static_cast<double>(core->output_tokens);
+  record.seed = core->seed;
+  record.degraded = core->degraded;
+  record.took = std::chrono::microseconds(core->took_us);
+  record.snapshot.term.counter = core->term;
+  record.snapshot.sequence = core->sequence;
+
+  const PlanContext* plan = context(core->plan);
+  const bool classed = core->request_class != UINT16_MAX;
+  const ClassIndex request_class = classed ? ClassIndex(core->request_class) : ClassIndex{};
+  record.rule = rule_of(core->rule, plan == nullptr ? nullptr : plan->policy.get(), request_class);
+  if (!classed) return record;
+  record.request_class = request_class;
+  if (plan != nullptr) fill_context(record, request_class, *plan, instant_at(record.arrived));
+  for (std::size_t i = 0; i < std::min<std::size_t>(core->attempts, core->kept.size()); ++i)
+    record.attempts.push_back(attempt_row(core->kept[i]));
+  if (!record.attempts.empty()) {
+    record.engine = record.attempts.back().engine;
+    if (plan != nullptr && record.engine.at() < plan->table->engines.size())
+      record.engine_name = plan->table->engines[record.engine.at()].name;
+  }
+  record.candidates = explain_recorded(*core, records.detail(sequence), plan);
+  return record;
+}
+
+schema::DecisionRecord Dispatcher::State::explain_next(const RequestFacts& facts, Instant now) const {
+  schema::DecisionRecord record;
+  record.cluster = options.cluster;
+  record.arrived = now.time_since_epoch();
+  record.refused = schema::RefuseReason::no_snapshot;
+  record.status = 503;
+  if (view == nullptr) return record;
+
+  policy::RequestAttributes attributes{facts.tenant, facts.model,        facts.version,
+                                       facts.asked,  facts.session_hash, 0};
+  attributes.estimated_tokens =
+      static_cast<std::uint64_t>(facts.estimated_prompt_tokens()) + facts.max_output_tokens;
+  const policy::Classified classified = view->policy->classify(attributes);
+  record.rule = rule_of(classified.rule, view->policy.get(), classified.index);
+  record.status = classified.status;
+  record.refused = classified.rule == policy::Rule::otherwise ? schema::RefuseReason::policy_reject
+                                                              : schema::RefuseReason::unknown_model;
+  if (!classified.admitted()) return record;
+
+  fill_context(record, classified.index, contexts.back(), now);
+  Ask ask = means[classified.index.at()].ask(facts, view->at(classified.index), options.block_bytes);
+  ask.request_class = classified.index;
+  ask.home = sessions.find(facts.session_hash);
+  ask.blocks = facts.blocks;
+  if (!facts.pinned_engine.empty())
+    ask.pinned = view->find_engine(facts.pinned_engine).value_or(EngineIndex{});
+  record.prompt_tokens = static_cast<double>(ask.prompt_tokens);
+  record.output_tokens = static_cast<double>(ask.output_tokens);
+  record.seed = seed_of(next_sequence, 0);
+  record.degraded = !view->plan_in_force(now);
+  record.candidates = explain(surroundings(), ask, {}, now, record.seed);
+  record.refused = schema::RefuseReason::no_engine;
+  record.status = 503;
+  const bool chosen =
+      !record.candidates.empty() && record.candidates.front().fate == schema::CandidateFate::chosen;
+  if (!chosen) return record;
+  record.refused = schema::RefuseReason::none;
+  record.status = 0;
+  record.engine = record.candidates.front().engine;
+  record.engine_name = view->table->engines[record.engine.at()].name;
+  return record;
+}
+
+}  // namespace signalbox::routing

@@ -1,0 +1,118 @@
+// The inside of a Dispatcher: the requests that are open, and the steps between their events.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "actors/cluster_router/routing/admission.hpp"
+#include "actors/cluster_router/routing/class_means.hpp"
+#include "actors/cluster_router/routing/counts.hpp"
+#include "actors/cluster_router/routing/dispatcher.hpp"
+#include "actors/cluster_router/routing/explain.hpp"
+#include "actors/cluster_router/routing/retry.hpp"
+#include "actors/cluster_router/routing/sessions.hpp"
+
+namespace signalbox::routing {
+
+/// One request between begin() and its end.
+struct OpenRequest {
+  enum class Phase : std::uint8_t { closed, waiting, sent, answering };
+  Phase phase = Phase::closed;
+  std::uint32_t generation = 0;
+  std::uint64_t sequence = 0;  ///< of its record
+  Instant arrived;
+  Instant deadline;
+  Criticality criticality = Criticality::sheddable;
+  bool stateful = false;
+  std::uint64_t session_hash = 0;
+  std::uint64_t prompt_bytes = 0;
+  Ask ask;  ///< without its blocks
+  PromptBlocks blocks;
+  Tried tried;
+  Hold hold;
+  // Of the attempt that is open:
+  EngineIndex engine;
+  std::uint32_t attempts = 0;
+  std::uint16_t status = 0;
+  float matched_tokens = 0;
+  Instant began;
+  Instant first_byte = never_yet;
+};
+
+struct Dispatcher::State {
+  explicit State(DispatcherOptions given);
+  ~State();
+
+  // Views.
+  void adopt(std::shared_ptr<const View> next, Instant now);
+  void follow_policy(const View* before);
+  void follow_table(const View* before);
+  void follow_engines(Instant now);
+  void keep_context();
+  const PlanContext* context(std::uint32_t number) const;
+
+  // One request's way.
+  Begun begin(RequestFacts&& facts, Instant now);
+  Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
+  Verdict wait(OpenRequest& request, Ticket ticket, Instant now);
+  std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
+  const Decision& choose(OpenRequest& request, Instant now);
+  Forward forward(OpenRequest& request, const Decision& decision, Instant now);
+  Refuse refuse(OpenRequest& request, Ticket ticket, schema::RefuseReason reason, std::uint16_t status,
+                Instant now);
+  void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
+  void learn(const OpenRequest& request, const Usage& usage);
+  void close(OpenRequest& request, Ticket ticket, Instant now);
+
+  // Those who wait.
+  std::optional<Ready> next_ready(Instant now);
+  std::optional<Ready> first_that_may_go(Instant now);
+  bool owed_to_others(EngineIndex engine, Criticality criticality) const;
+  bool outranked(const OpenRequest& request) const;
+
+  // Reading.
+  OpenRequest* find(Ticket ticket);
+  RecordCore* record_of(const OpenRequest& request) {
+    return records.find(request.sequence, count_of(request.sequence));
+  }
+  std::uint64_t count_of(std::uint64_t sequence) const { return sequence * options.loops + options.loop; }
+  Surroundings surroundings() const { return {*view, loads, penalties, cache}; }
+  std::uint64_t seed_of(std::uint64_t sequence, std::uint32_t attempts) const {
+    return mix64(options.seed ^ mix64(sequence * max_attempts + attempts));
+  }
+  std::optional<schema::DecisionRecord> explain_past(const DecisionId& id, Instant now);
+  schema::DecisionRecord explain_next(const RequestFacts& facts, Instant now) const;
+
+  DispatcherOptions options;
+  std::uint64_t life = 0;
+  Rng rng;
+  std::shared_ptr<const View> view;
+  bool refusing = false;
+
+  LoadTable loads;
+  Penalties penalties;
+  CacheIndex cache;
+  PlanGate gate;
+  WaitingRoom room;
+  std::vector<Ticket> evicted;  ///< gave up their place in a queue and have to be told
+  DrainRate drain_rate;
+  RetryBudget budget;
+  Sessions sessions;
+  std::vector<ClassMeans> means;
+  Counts counts;
+  RecordRing records;
+  std::deque<PlanContext> contexts;  ///< the latest plans, for explanations
+
+  std::deque<OpenRequest> requests;
+  std::vector<std::uint32_t> free_slots;
+  std::size_t open = 0;
+  std::uint64_t next_sequence = 0;
+  std::uint64_t sent_applied = 0;  ///< number of the last batch of other routers
+  std::uint64_t next_batch = 1;
+  Instant drained_at = never_yet;
+  Decision decision;  ///< the last one; here so that it is not built anew each time
+};
+
+}  // namespace signalbox::routing

@@ -1,0 +1,153 @@
+// How a dispatcher takes over a view: rows are renumbered by name, so that what is in flight, owed or held against an
+// engine follows it from one table or policy to the next.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "actors/cluster_router/routing/dispatcher_state.hpp"
+
+namespace signalbox::routing {
+
+namespace {
+
+constexpr std::size_t kept_contexts = 32;
+/// The cache index is this deep in units of the engine's KV memory: shallower loses hits, deeper gains nothing.
+constexpr double depth_in_kv = 1.5;
+/// An engine whose KV memory nobody declared.
+constexpr double default_kv_tokens = 100'000;
+
+/// For each new row the old one of the same name, or none.
+template <class Index, class Rows>
+std::vector<Index> match_names(const Rows* before, const Rows& after) {
+  std::unordered_map<std::string_view, Index> old;
+  if (before != nullptr)
+    for (std::size_t i = 0; i < before->size(); ++i) old.emplace((*before)[i].name.str(), Index(i));
+  std::vector<Index> from(after.size());
+  for (std::size_t i = 0; i < after.size(); ++i)
+    if (const auto found = old.find(after[i].name.str()); found != old.end()) from[i] = found->second;
+  return from;
+}
+
+template <class Index>
+std::vector<Index> invert(const std::vector<Index>& from, std::size_t old_size) {
+  std::vector<Index> to(old_size);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (from[i].valid()) to[from[i].at()] = Index(i);
+  return to;
+}
+
+}  // namespace
+
+Dispatcher::State::State(DispatcherOptions given)
+    : options(std::move(given)),
+      life(digest_of(fmt::format("{}/{}.{}", options.router, options.incarnation.counter,
+                                 options.incarnation.random))
+               .fingerprint() &
+           ((1ULL << 40) - 1)),
+      rng(options.seed),
+      cache(options.cache_blocks),
+      counts(options.sent_rows),
+      records(options.records) {}
+
+Dispatcher::State::~State() {
+  for (OpenRequest& request : requests) loads.release(request.hold, drained_at);
+}
+
+void Dispatcher::State::adopt(std::shared_ptr<const View> next, Instant now) {
+  if (next == nullptr || next == view) return;
+  const std::shared_ptr<const View> before = std::exchange(view, std::move(next));
+  if (before == nullptr || before->policy->hash != view->policy->hash) follow_policy(before.get());
+  if (before == nullptr || before->table->content != view->table->content) follow_table(before.get());
+  if (before == nullptr || before->plan != view->plan) keep_context();
+  follow_engines(now);
+  if (options.loop < view->covered_batches.size()) penalties.covered(view->covered_batches[options.loop]);
+  for (const auto& batch : view->sent) {
+    if (batch->number <= sent_applied) continue;
+    sent_applied = batch->number;
+    for (const schema::SentRow& row : batch->rows)
+      if (row.engine.at() < view->engines.size()) cache.sent_block(row.engine, row.block);
+  }
+  if (drained_at == never_yet) drained_at = now;
+}
+
+void Dispatcher::State::follow_policy(const View* before) {
+  const auto& rows = view->policy->classes;
+  const auto* old_rows = before == nullptr ? nullptr : &before->policy->classes;
+  const auto from = match_names<ClassIndex>(old_rows, rows);
+  gate.remap(from);
+  counts.remap_classes(from);
+  std::vector<ClassMeans> followed(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (from[i].valid()) followed[i] = means[from[i].at()];
+  means = std::move(followed);
+  budget.configure(view->policy->retry.budget_ratio, view->policy->retry.budget_burst);
+  penalties.configure(view->policy->penalty);
+  if (old_rows == nullptr) return;
+
+  const auto to = invert(from, old_rows->size());
+  for (OpenRequest& request : requests)
+    if (request.phase != OpenRequest::Phase::closed && request.ask.request_class.valid())
+      request.ask.request_class = to[request.ask.request_class.at()];
+  for (const Waiting& homeless : room.remap(to)) evicted.push_back(homeless.ticket);
+}
+
+void Dispatcher::State::follow_table(const View* before) {
+  const auto& rows = view->table->engines;
+  const auto* old_rows = before == nullptr ? nullptr : &before->table->engines;
+  const auto from = match_names<EngineIndex>(old_rows, rows);
+  const std::size_t old_size = old_rows == nullptr ? 0 : old_rows->size();
+  bool same_rows = true;
+  for (std::size_t i = 0; i < std::max(from.size(), old_size); ++i)
+    same_rows &= i >= old_size || (i < from.size() && from[i] == EngineIndex(i));
+  loads.remap(from);
+  penalties.remap(from);
+  counts.remap_engines(from);
+  cache.resize(rows.size(), same_rows);
+  const auto to = invert(from, old_size);
+  sessions.remap(to);
+  const auto moved = [&](EngineIndex& engine) {
+    if (engine.valid()) engine = to[engine.at()];
+  };
+  for (OpenRequest& request : requests) {
+    if (request.phase == OpenRequest::Phase::closed) continue;
+    moved(request.engine);
+    moved(request.ask.home);
+    moved(request.ask.pinned);
+    for (EngineIndex& engine : request.tried) moved(engine);
+    if (request.hold.held()) loads.renumber(request.hold, request.engine);
+  }
+}
+
+void Dispatcher::State::follow_engines(Instant) {
+  for (std::size_t e = 0; e < view->engines.size(); ++e) {
+    const EngineIndex engine(e);
+    const EngineFacts& facts = view->engines[e];
+    if (facts.described_at != never_yet) loads.reading(engine, facts.described_at);
+    if (facts.judged && penalties.incarnation(engine, view->plan->incarnations[e])) cache.forget(engine);
+    const double kv = facts.kv_tokens > 0 ? facts.kv_tokens : default_kv_tokens;
+    cache.set_depth(engine, static_cast<std::size_t>(std::clamp(
+                                depth_in_kv * kv * bytes_per_token / options.block_bytes, 1.0, 1e9)));
+  }
+}
+
+void Dispatcher::State::keep_context() {
+  PlanContext context;
+  context.number = contexts.empty() ? 1 : contexts.back().number + 1;
+  context.policy = view->policy;
+  context.table = view->table;
+  context.snapshot = view->snapshot;
+  context.tables = view->plan;
+  context.as_of = view->as_of;
+  for (const EngineFacts& facts : view->engines) context.states.push_back(facts.state);
+  contexts.push_back(std::move(context));
+  if (contexts.size() > kept_contexts) contexts.pop_front();
+}
+
+const PlanContext* Dispatcher::State::context(std::uint32_t number) const {
+  const auto found = std::ranges::find(contexts, number, &PlanContext::number);
+  return found == contexts.end() ? nullptr : &*found;
+}
+
+}  // namespace signalbox::routing

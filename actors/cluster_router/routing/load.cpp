@@ -1,0 +1,70 @@
+#include "actors/cluster_router/routing/load.hpp"
+
+namespace signalbox::routing {
+
+void LoadTable::remap(const std::vector<EngineIndex>& from) {
+  std::vector<Entry> entries(from.size());
+  std::vector<History> histories(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (!from[i].valid()) continue;
+    entries[i] = entries_[from[i].at()];
+    histories[i] = histories_[from[i].at()];
+  }
+  entries_ = std::move(entries);
+  histories_ = std::move(histories);
+}
+
+Hold LoadTable::take(EngineIndex engine, Charge charge, Instant now) {
+  remember(engine, now);
+  OwnLoad& own = entries_[engine.at()].own;
+  own.requests += 1;
+  own.prefill_tokens += charge.prefill;
+  own.kv_tokens += charge.kv;
+  Hold hold;
+  hold.engine_ = engine;
+  hold.charge_ = charge;
+  return hold;
+}
+
+void LoadTable::prefilled(Hold& hold, Instant now) {
+  if (!hold.held()) return;
+  remember(hold.engine_, now);
+  entries_[hold.engine_.at()].own.prefill_tokens -= hold.charge_.prefill;
+  hold.charge_.prefill = 0;
+}
+
+void LoadTable::release(Hold& hold, Instant now) {
+  if (!hold.held()) return;
+  remember(hold.engine_, now);
+  OwnLoad& own = entries_[hold.engine_.at()].own;
+  own.requests -= 1;
+  own.prefill_tokens -= hold.charge_.prefill;
+  own.kv_tokens -= hold.charge_.kv;
+  assert(own.requests >= 0 && own.prefill_tokens >= 0 && own.kv_tokens >= 0);
+  hold.engine_ = EngineIndex{};
+}
+
+void LoadTable::remember(EngineIndex engine, Instant now) {
+  History& history = histories_[engine.at()];
+  const Past& last = history.past[(history.next + kept - 1) % kept];
+  if (last.until != never_yet && now - last.until < spacing) return;
+  history.past[history.next] = {now, entries_[engine.at()].own};
+  history.next = (history.next + 1) % kept;
+}
+
+void LoadTable::reading(EngineIndex engine, Instant described_at) {
+  History& history = histories_[engine.at()];
+  if (described_at == history.described_at) return;
+  history.described_at = described_at;
+  // Oldest first: the first load that lasted past the moment. None did: nothing has changed since.
+  Entry& entry = entries_[engine.at()];
+  entry.at_reading = entry.own;
+  for (std::size_t i = 0; i < kept; ++i) {
+    const Past& past = history.past[(history.next + i) % kept];
+    if (past.until == never_yet || past.until < described_at) continue;
+    entry.at_reading = past.load;
+    return;
+  }
+}
+
+}  // namespace signalbox::routing

@@ -1,0 +1,120 @@
+// What this event loop itself has in flight, and what is believed to be in flight at an engine in all.
+//
+// A reading of an engine describes a moment in the past. What this loop has sent or got back since then it knows
+// exactly, so the belief is the reading, less what was ours in it, plus what is ours now, plus a share xi of our own
+// moves for each other router (reference: routing rule, section 2; xi is the whole cure of staleness).
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <vector>
+
+#include "actors/cluster_router/routing/view.hpp"
+#include "messages/base/ids.hpp"
+#include "messages/base/time.hpp"
+
+namespace signalbox::routing {
+
+/// What one attempt adds to its engine, in tokens.
+struct Charge {
+  std::uint32_t prefill = 0;  ///< prompt tokens that the cache misses, until the first byte
+  std::uint32_t kv = 0;       ///< tokens that it will hold at its end
+};
+
+/// In flight from here to one engine.
+struct OwnLoad {
+  std::int64_t requests = 0;
+  std::int64_t prefill_tokens = 0;
+  std::int64_t kv_tokens = 0;
+  friend bool operator==(const OwnLoad&, const OwnLoad&) = default;
+};
+
+/// An attempt's place in the LoadTable. It must be released before it dies.
+class Hold {
+ public:
+  Hold() = default;
+  Hold(Hold&& other) noexcept { *this = std::move(other); }
+  Hold& operator=(Hold&& other) noexcept {
+    assert(!held() || this == &other);
+    engine_ = std::exchange(other.engine_, EngineIndex{});
+    charge_ = other.charge_;
+    return *this;
+  }
+  ~Hold() { assert(!held()); }
+
+  bool held() const { return engine_.valid(); }
+  EngineIndex engine() const { return engine_; }
+
+ private:
+  friend class LoadTable;
+  EngineIndex engine_;
+  Charge charge_;
+};
+
+class LoadTable {
+ public:
+  /// Starts over for a fleet of this size; `from[i]` is the old row of engine i, or none. Holds follow by renumber().
+  void remap(const std::vector<EngineIndex>& from);
+  /// The hold's engine has another row now. An engine that is gone from the table: the hold is dropped.
+  void renumber(Hold& hold, EngineIndex row) const { hold.engine_ = row; }
+
+  Hold take(EngineIndex engine, Charge charge, Instant now);
+  /// Its first byte came: its prompt no longer waits.
+  void prefilled(Hold& hold, Instant now);
+  void release(Hold& hold, Instant now);
+  /// The view's reading of this engine describes this time: finds what was ours then.
+  void reading(EngineIndex engine, Instant described_at);
+
+  const OwnLoad& own(EngineIndex engine) const { return entries_[engine.at()].own; }
+  /// What was ours at the time that the reading describes.
+  const OwnLoad& own_at_reading(EngineIndex engine) const { return entries_[engine.at()].at_reading; }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    OwnLoad own;
+    OwnLoad at_reading;
+  };
+  /// The load was `load` until `until`, since the moment before.
+  struct Past {
+    Instant until = never_yet;
+    OwnLoad load;
+  };
+  static constexpr std::size_t kept = 16;
+  static constexpr Duration spacing = 50ms;  ///< readings describe times with no more precision than this
+  struct History {
+    Past past[kept];
+    std::uint32_t next = 0;
+    Instant described_at = never_yet;
+  };
+  void remember(EngineIndex engine, Instant now);
+
+  std::vector<Entry> entries_;
+  std::vector<History> histories_;
+};
+
+/// What is believed of one engine when a decision is made. Floats: these are recorded, and a replay starts from them.
+struct Belief {
+  float requests = 0;        ///< N
+  float prefill_tokens = 0;  ///< P, waiting
+  float kv_tokens = 0;       ///< K
+};
+
+/// N, P and K. `fresh`: the reading is young enough to be used. `uncached_tokens`: mean of a waiting prompt.
+inline Belief believe(const EngineFacts& facts, const OwnLoad& own, const OwnLoad& then, bool fresh,
+                      double uncached_tokens, double others, double xi) {
+  // A reading that is missing says nothing: the other routers are then taken to send as much as this one.
+  const auto all = [&](double reading, std::int64_t now, std::int64_t was) {
+    const auto mine = static_cast<double>(now);
+    if (!fresh || !(reading >= 0)) return static_cast<float>(mine * (others + 1));
+    const auto before = static_cast<double>(was);
+    const double rest = reading > before ? reading - before : 0.0;
+    const double believed = rest + mine + xi * others * (mine - before);
+    return static_cast<float>(believed > mine ? believed : mine);
+  };
+  return {all(facts.requests, own.requests, then.requests),
+          all(facts.waiting * uncached_tokens, own.prefill_tokens, then.prefill_tokens),
+          all(facts.kv_used, own.kv_tokens, then.kv_tokens)};
+}
+
+}  // namespace signalbox::routing

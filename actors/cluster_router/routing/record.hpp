@@ -1,0 +1,103 @@
+// What is kept of every decision, so that any of them can be explained for as long as it is in the ring.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "actors/cluster_router/routing/decide.hpp"
+#include "actors/cluster_router/routing/verdict.hpp"
+#include "actors/cluster_router/routing/view.hpp"
+
+namespace signalbox::routing {
+
+/// One attempt, in microseconds since the request's arrival (saturating at 71 minutes).
+struct AttemptCore {
+  std::uint32_t engine = UINT32_MAX;
+  std::uint32_t began_us = 0;
+  std::uint32_t first_byte_us = 0;  ///< 0: none came
+  std::uint32_t ended_us = 0;       ///< 0: still open
+  std::uint16_t status = 0;
+  schema::AttemptEnd end = schema::AttemptEnd::open;
+};
+
+/// The core of a record: trivially copyable, of one size, fit for a file.
+struct RecordCore {
+  std::uint64_t count = 0;  ///< of its DecisionId
+  std::uint64_t seed = 0;   ///< of the generator of its last decision
+  std::int64_t arrived_ns = 0;
+  std::uint64_t term = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t plan = 0;  ///< which of the dispatcher's plans
+  std::uint32_t took_us = 0;
+  float prompt_tokens = 0;
+  float output_tokens = 0;  ///< expected, then measured
+  std::uint16_t request_class = UINT16_MAX;
+  std::uint16_t status = 0;
+  schema::RefuseReason refused = schema::RefuseReason::none;
+  policy::Rule rule = policy::Rule::matched;
+  std::uint8_t attempts = 0;  ///< all of them; the first and the last are kept
+  bool degraded = false;
+  bool sticky = false;
+  std::array<AttemptCore, 2> kept;
+};
+static_assert(sizeof(RecordCore) <= 128 && std::is_trivially_copyable_v<RecordCore>);
+
+inline constexpr std::size_t recorded_candidates = 8;
+
+/// A candidate as recorded: what was believed of it and what it would have cost.
+struct CandidateCore {
+  std::uint32_t engine = UINT32_MAX;
+  schema::CandidateFate fate = schema::CandidateFate::not_drawn;
+  float weight = 0;
+  float penalty = 1;
+  float matched_tokens = 0;
+  float requests = 0;
+  float network_s = 0, queue_s = 0, prefill_s = 0, decode_s = 0, price_s = 0;
+  float signal_age_s = -1;  ///< negative: no reading
+};
+
+/// The candidates of the last decision of a request; the chosen one is among them.
+struct RecordDetail {
+  std::array<CandidateCore, recorded_candidates> candidates;
+  std::uint8_t count = 0;
+};
+
+/// What the rows of a record refer to. Kept apart from readings, which change too often to be kept.
+struct PlanContext {
+  std::uint32_t number = 0;
+  std::shared_ptr<const policy::CompiledPolicy> policy;
+  std::shared_ptr<const schema::FleetTable> table;
+  std::shared_ptr<const schema::RoutingSnapshot> snapshot;
+  std::shared_ptr<const PlanTables> tables;
+  std::vector<HealthState> states;  ///< by EngineIndex
+  Instant as_of = never_yet;
+};
+
+class RecordRing {
+ public:
+  explicit RecordRing(std::size_t capacity)
+      : cores_(std::max<std::size_t>(1, capacity)), details_(cores_.size()) {}
+  /// Takes the place of the oldest record.
+  RecordCore& start(std::uint64_t sequence) {
+    details_[sequence % cores_.size()].count = 0;
+    return cores_[sequence % cores_.size()] = RecordCore{};
+  }
+  /// The record of that sequence number, unless `count` says that its place was taken since.
+  RecordCore* find(std::uint64_t sequence, std::uint64_t count) {
+    RecordCore& core = cores_[sequence % cores_.size()];
+    return core.count == count ? &core : nullptr;
+  }
+  RecordDetail& detail(std::uint64_t sequence) { return details_[sequence % cores_.size()]; }
+
+ private:
+  std::vector<RecordCore> cores_;
+  std::vector<RecordDetail> details_;
+};
+
+/// Copies a decision into a record's detail.
+void note_candidates(const Decision& decision, const View& view, Instant now, RecordDetail& out);
+
+}  // namespace signalbox::routing
