@@ -82,6 +82,7 @@ void Exchange::start(routing::Ticket ticket, const routing::DecisionId& decision
 void Exchange::act(const routing::Verdict& verdict) {
   if (const auto* to = std::get_if<routing::Forward>(&verdict)) return forward(*to);
   if (const auto* no = std::get_if<routing::Refuse>(&verdict)) return refuse(*no);
+  call_.reset();
   phase_ = Phase::waiting;
   gateway_.pump_soon();
 }
@@ -201,8 +202,8 @@ void Exchange::on_fault(net::CallFault fault) {
 void Exchange::break_off(int status, std::string_view reason, std::string_view message) {
   ++gateway_.counters_.streams_broken;
   if (watch_.kind() == http::AnswerWatch::Kind::sse && !has_length_) {
-    if (!watch_.at_boundary()) writer_->write("\n\n");
-    writer_->write(http::openai_error_event(status, reason, message));
+    const std::string_view end_of_cut_event = watch_.at_boundary() ? "" : "\n\n";
+    writer_->write(std::string(end_of_cut_event).append(http::openai_error_event(status, reason, message)));
     writer_->finish();
   } else {
     writer_->abort();
