@@ -161,11 +161,9 @@ class Writer {
     for (const FailureKind kind : {FailureKind::connect, FailureKind::reset, FailureKind::timeout})
       if (p_.retry.retries(kind)) on.emplace_back(name_of(kind));
     for (const std::uint16_t status : p_.retry.statuses) on.push_back(fmt::to_string(status));
-    if (!on.empty())
-      put(" on {}", fmt::join(on, ", "));
-    else
-      put(" on nothing");
-    if (!p_.retry.never_statuses.empty()) put(" not on {}", fmt::join(p_.retry.never_statuses, ", "));
+    const auto& never = p_.retry.never_statuses;
+    put(" on {}", on.empty() ? "nothing" : fmt::to_string(fmt::join(on, ", ")));
+    put(" not on {}", never.empty() ? "nothing" : fmt::to_string(fmt::join(never, ", ")));
   }
 
   void objective() {

@@ -22,6 +22,10 @@ std::string_view line_of(std::string_view text, int number) {
 void sort_and_cap(std::vector<Diagnostic>& errors) {
   std::ranges::stable_sort(errors, {},
                            [](const Diagnostic& d) { return std::tuple(d.span.line, d.span.column); });
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.span.line == b.span.line && a.span.column == b.span.column && a.what == b.what;
+  };
+  errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
   if (errors.size() > max_diagnostics) errors.resize(max_diagnostics);
 }
 
@@ -31,6 +35,7 @@ std::string excerpt(std::string_view text, const Span& span) {
   std::string line(line_of(text, span.line).substr(0, widest));
   std::ranges::replace_if(
       line, [](char c) { return c < ' ' || c > '~'; }, ' ');
+  if (line.empty()) return {};
   const auto column = static_cast<std::size_t>(span.column - 1);
   if (column > line.size()) return fmt::format("  {}\n", line);
   const std::size_t length = std::clamp<std::size_t>(static_cast<std::size_t>(span.length), 1,

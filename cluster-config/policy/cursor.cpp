@@ -76,7 +76,7 @@ std::optional<Quantity> Cursor::take_quantity(std::string_view noun) {
   if (token.kind != TokenKind::number) return expected(noun);
   advance();
   Quantity quantity{std::string(token.text), std::string(token.unit), token.span};
-  if (quantity.unit.empty() && here().kind == TokenKind::word && here().text.starts_with("tok")) {
+  if (quantity.unit.empty() && (here().is("tok") || here().is("tok/s"))) {
     quantity.unit = here().text;
     quantity.span.length = here().span.column + here().span.length - token.span.column;
     if (here().span.line != token.span.line) quantity.span.length = token.span.length;

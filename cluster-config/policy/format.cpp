@@ -19,6 +19,7 @@ struct Line {
   bool blank = false;
   int indent = 0;
   std::string text;
+  std::vector<std::size_t> parts;  ///< where in the text parts begin
   std::string_view trailing;
 };
 
@@ -54,23 +55,23 @@ class Layout {
   }
 
  private:
-  const Mark* mark_at(std::size_t i) const {
-    const auto found = std::ranges::lower_bound(marks_, i, {}, &Mark::token);
-    return found != marks_.end() && found->token == i ? &*found : nullptr;
+  bool is_marked(std::size_t i, MarkKind kind) const {
+    const auto at = std::ranges::equal_range(marks_, i, {}, &Mark::token);
+    return std::ranges::count(at, kind, &Mark::kind) > 0;
   }
   /// True where this statement is a block of items.
   bool has_items(std::size_t statement) const {
     const auto next = std::ranges::upper_bound(marks_, statement, {}, &Mark::token);
-    return next != marks_.end() && next->item;
+    return next != marks_.end() && next->kind == MarkKind::item;
   }
 
   bool begins_line(std::size_t i) {
     const Token& token = lexed_.tokens[i];
-    const Mark* const mark = mark_at(i);
-    if (mark && !mark->item) in_block_ = has_items(i), depth_ = 0;
+    const bool statement = is_marked(i, MarkKind::statement);
+    if (statement) in_block_ = has_items(i), depth_ = 0;
     if (token.kind == TokenKind::end) in_block_ = false;
     closes_ = in_block_ && depth_ == 1 && token.is("}");
-    return i > 0 && (mark || closes_ || token.kind == TokenKind::end);
+    return i > 0 && (statement || is_marked(i, MarkKind::item) || closes_ || token.kind == TokenKind::end);
   }
 
   /// A comment behind the last token, on its line.
@@ -99,16 +100,37 @@ class Layout {
 
   void place(std::size_t i, const Token& token) {
     Line& line = lines_.back();
-    const Mark* const mark = mark_at(i);
     if (line.text.empty()) {
-      line.indent = mark && mark->item ? 2 : 0;
+      line.indent = is_marked(i, MarkKind::item) ? 2 : 0;
       line.blank = is_gap(token.span.line) && !closes_ && token.kind != TokenKind::end;
     }
     if (token.is("{")) ++depth_;
     if (token.is("}")) --depth_;
     if (token.is(";") && in_block_ && depth_ == 1) return;
     if (!line.text.empty() && !is_tight(lexed_.tokens[i - 1], token)) line.text += ' ';
+    if (is_marked(i, MarkKind::part) && !line.text.empty()) line.parts.push_back(line.text.size());
     line.text += spelled(token);
+  }
+
+  /// The text, broken before parts so that it keeps within the margin.
+  static std::string wrapped(const Line& line) {
+    constexpr std::size_t margin = 100;
+    std::string out;
+    std::size_t start = 0, column = 0;
+    for (std::size_t i = 0; i <= line.parts.size(); ++i) {
+      const std::size_t end = i < line.parts.size() ? line.parts[i] : line.text.size();
+      const std::string_view part = std::string_view(line.text).substr(start, end - start);
+      // "never" at the beginning of a line would begin a statement.
+      if (column > 0 && column + part.size() > margin && !part.starts_with("never ")) {
+        out.pop_back();
+        out += "\n    ";
+        column = 4;
+      }
+      out += part;
+      column += part.size();
+      start = end;
+    }
+    return out;
   }
 
   std::string print() const {
@@ -118,7 +140,7 @@ class Layout {
       for (const auto& [comment, blank] : line.before)
         out += fmt::format("{}{:{}}{}\n", blank ? "\n" : "", "", indent, comment);
       if (line.text.empty()) continue;
-      out += fmt::format("{}{:{}}{}{}{}\n", line.blank ? "\n" : "", "", line.indent, line.text,
+      out += fmt::format("{}{:{}}{}{}{}\n", line.blank ? "\n" : "", "", line.indent, wrapped(line),
                          line.trailing.empty() ? "" : "  ", line.trailing);
     }
     return out;

@@ -82,9 +82,11 @@ class Lexer {
   }
 
   void word() {
-    const std::size_t start = at_;
-    // A dash belongs to the word unless it begins an arrow.
-    while (in_word(peek()) && !(peek() == '-' && peek(1) == '>') && !(peek() == '.' && peek(1) == '.')) ++at_;
+    const std::size_t start = at_++;
+    // A star at the beginning stands alone ("0.85*capacity"); a dash belongs to the word unless it begins an arrow.
+    while (text_[start] != '*' && in_word(peek()) && !(peek() == '-' && peek(1) == '>') &&
+           !(peek() == '.' && peek(1) == '.'))
+      ++at_;
     add(TokenKind::word, from(start), {}, start);
   }
 
@@ -119,6 +121,7 @@ class Lexer {
     if (peek() != '"') {
       error(start, "this quoted name is not closed on its line",
             "names are printable ASCII without quotes and backslashes");
+      add(TokenKind::quoted, text_.substr(start + 1, at_ - start - 1), {}, start);
       at_ = std::min(text_.find('\n', at_), text_.size());
       return;
     }

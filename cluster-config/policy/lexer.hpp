@@ -9,7 +9,7 @@
 namespace signalbox::policy {
 
 enum class TokenKind : std::uint8_t {
-  word,    ///< a name, a pattern or a keyword: [A-Za-z_*][A-Za-z0-9_.*/:-]*
+  word,    ///< a name, a pattern or a keyword: * or [A-Za-z_][A-Za-z0-9_.*/:-]*
   quoted,  ///< "any printable ASCII but quotes and backslashes"
   number,  ///< 12, 0.5, 5s, 20%
   date,    ///< 2027-02-01

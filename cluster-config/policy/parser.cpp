@@ -40,7 +40,11 @@ const Parser::Keyword* Parser::keyword_of(const Token& token) {
   return found == keywords().end() ? nullptr : &*found;
 }
 
-bool Parser::at_statement() const { return cursor_.at_end() || keyword_of(cursor_.here()); }
+bool Parser::at_statement() const {
+  const Token& token = cursor_.here();
+  const bool outermost = token.first_on_line && token.span.column == 1 && !token.is("}");
+  return cursor_.at_end() || outermost || keyword_of(token);
+}
 
 void Parser::skip_statement() {
   // "criticality" begins an item of a class as well: inside one it is indented.
@@ -57,43 +61,42 @@ void Parser::skip_item() {
 Document Parser::run() {
   if (!cursor_.here().is("policy"))
     cursor_.error_here("a policy begins with its name and version", "write: policy NAME version 1");
-  while (!cursor_.at_end()) {
-    const Keyword* keyword = keyword_of(cursor_.here());
-    if (!keyword) {
-      std::vector<std::string_view> names;
-      for (const Keyword& k : keywords()) names.push_back(k.word);
-      if (!cursor_.here().first_on_line)
-        cursor_.error_here(fmt::format("{} does not belong here", shown(cursor_.here())),
-                           "a statement begins on a line of its own");
-      else
-        cursor_.unknown_word("the beginning of a statement", names);
-      cursor_.advance();
-      skip_statement();
-      continue;
-    }
-    if (keyword->once && std::ranges::count(said_, keyword->word))
-      cursor_.error_here(fmt::format("a second '{}'", keyword->word), "say it once, with all its parts");
-    said_.push_back(keyword->word);
-    mark(false);
-    const std::size_t start = cursor_.position();
-    (this->*keyword->parse)();
-    if (cursor_.position() == start) cursor_.advance();
-    if (!at_statement()) skip_statement();
-  }
+  while (!cursor_.at_end()) statement();
   doc_.end = cursor_.here().span;
   return std::move(doc_);
 }
 
-void Parser::block(std::string_view name, const std::function<bool()>& item) {
-  if (!cursor_.expect("{", fmt::format("after {}", name))) return;
+void Parser::statement() {
+  const Keyword* const keyword = keyword_of(cursor_.here());
+  if (!keyword) return unknown_statement();
+  if (keyword->once && std::ranges::count(said_, keyword->word))
+    cursor_.error_here(fmt::format("a second '{}'", keyword->word), "say it once, with all its parts");
+  said_.push_back(keyword->word);
+  mark(MarkKind::statement);
+  // What is left after a good statement is the next one's business, and an error if it begins none.
+  if (!(this->*keyword->parse)()) skip_statement();
+}
+
+void Parser::unknown_statement() {
+  std::vector<std::string_view> known;
+  for (const Keyword& keyword : keywords()) known.push_back(keyword.word);
+  if (cursor_.here().first_on_line)
+    cursor_.unknown_word("the beginning of a statement", known);
+  else
+    cursor_.error_here(fmt::format("{} does not belong here", shown(cursor_.here())),
+                       "a statement begins on a line of its own");
+  cursor_.advance();
+  skip_statement();
+}
+
+bool Parser::block(std::string_view name, const std::function<bool()>& item) {
+  if (!cursor_.expect("{", fmt::format("after {}", name))) return false;
   while (!cursor_.accept("}")) {
     if (cursor_.accept(";")) continue;
     const Token& token = cursor_.here();
-    if (cursor_.at_end() || (keyword_of(token) && token.span.column == 1)) {
-      cursor_.error_here(fmt::format("the block of {} is not closed", name), "add a '}'");
-      return;
-    }
-    mark(true);
+    if (cursor_.at_end() || (keyword_of(token) && token.span.column == 1))
+      return cursor_.error_here(fmt::format("the block of {} is not closed", name), "add a '}'");
+    mark(MarkKind::item);
     if (!item()) {
       if (!cursor_.here().first_on_line && !cursor_.here().is("}"))
         skip_item();
@@ -101,40 +104,43 @@ void Parser::block(std::string_view name, const std::function<bool()>& item) {
         skip_item();
     }
   }
+  return true;
 }
 
-void Parser::header() {
+bool Parser::header() {
   cursor_.advance();
   const Token at = cursor_.here();
-  if (!set_once(doc_.name, cursor_.take_name("the policy's name"), at, "the name")) return;
+  if (!set_once(doc_.name, cursor_.take_name("the policy's name"), at, "the name")) return false;
   constexpr std::array<std::string_view, 4> known{"version", "owner", "approvers", "review_by"};
   while (!at_statement()) {
     const Token word = cursor_.here();
+    mark(MarkKind::part);
     if (cursor_.accept("version")) {
       if (!set_once(doc_.version, cursor_.take_quantity("the policy's version, a whole number"), word,
                     "the version"))
-        return;
+        return false;
     } else if (cursor_.accept("owner")) {
-      if (!set_once(doc_.owner, cursor_.take_name("the owner"), word, "the owner")) return;
+      if (!set_once(doc_.owner, cursor_.take_name("the owner"), word, "the owner")) return false;
     } else if (cursor_.accept("review_by")) {
       const Token date = cursor_.here();
-      if (date.kind != TokenKind::date) return void(cursor_.expected("a date, such as 2027-02-01"));
+      if (date.kind != TokenKind::date) return cursor_.expected("a date, such as 2027-02-01");
       cursor_.advance();
-      set_once(doc_.review_by, std::optional(Word{std::string(date.text), date.span}), word,
-               "the date of review");
+      std::optional<Word> when(Word{std::string(date.text), date.span});
+      if (!set_once(doc_.review_by, std::move(when), word, "the date of review")) return false;
     } else if (cursor_.accept("approvers")) {
-      if (!cursor_.take_quantity("the number of approvers")) return;
+      if (!cursor_.take_quantity("the number of approvers")) return false;
       cursor_.error(word, std::string(not_enforced) + "approvals",
                     "leave it out; nothing would ask for them");
     } else {
-      return void(cursor_.unknown_word("a part of the header", known));
+      return cursor_.unknown_word("a part of the header", known);
     }
   }
+  return true;
 }
 
-void Parser::topology() {
+bool Parser::topology() {
   cursor_.advance();
-  block("topology", [&] { return zone_item(); });
+  return block("topology", [&] { return zone_item(); });
 }
 
 bool Parser::zone_item() {
@@ -149,15 +155,16 @@ bool Parser::zone_item() {
   return true;
 }
 
-void Parser::levels() {
+bool Parser::levels() {
   cursor_.advance();
-  if (!cursor_.accept_words("engine < rack < cluster < region < zone"))
-    cursor_.error_here("the levels are not these", "write: levels engine < rack < cluster < region < zone");
+  constexpr std::string_view order = "engine < rack < cluster < region < zone";
+  return cursor_.accept_words(order) ||
+         cursor_.error_here("the levels are not these", fmt::format("write: levels {}", order));
 }
 
-void Parser::models() {
+bool Parser::models() {
   cursor_.advance();
-  block("models", [&] { return model_item(); });
+  return block("models", [&] { return model_item(); });
 }
 
 bool Parser::model_item() {
@@ -174,17 +181,19 @@ bool Parser::model_item() {
   return true;
 }
 
-void Parser::criticality_order() {
+bool Parser::criticality_order() {
   cursor_.advance();
-  if (!cursor_.accept_words("critical > standard > sheddable"))
-    cursor_.error_here("the order of criticality is not this",
-                       "write: criticality critical > standard > sheddable");
+  constexpr std::string_view order = "critical > standard > sheddable";
+  return cursor_.accept_words(order) || cursor_.error_here("the order of criticality is not this",
+                                                           fmt::format("write: criticality {}", order));
 }
 
-void Parser::otherwise() {
+bool Parser::otherwise() {
   cursor_.advance();
-  if (cursor_.expect("reject", "after 'otherwise'"))
-    doc_.otherwise = cursor_.take_quantity("a status such as 403");
+  doc_.otherwise_said = true;
+  if (!cursor_.expect("reject", "after 'otherwise'")) return false;
+  doc_.otherwise = cursor_.take_quantity("a status such as 403");
+  return doc_.otherwise.has_value();
 }
 
 Document parse(const Lexed& lexed, std::vector<Diagnostic>& errors) { return Parser(lexed, errors).run(); }

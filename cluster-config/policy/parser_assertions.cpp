@@ -4,13 +4,14 @@
 
 namespace signalbox::policy {
 
-void Parser::never() {
+bool Parser::never() {
   NeverDecl decl{cursor_.here().span, {}};
   cursor_.advance();
   do
-    if (!never_term(decl)) return;
+    if (!never_term(decl)) return false;
   while (cursor_.accept("and"));
   doc_.nevers.push_back(std::move(decl));
+  return true;
 }
 
 bool Parser::never_term(NeverDecl& decl) {
@@ -23,15 +24,14 @@ bool Parser::never_term(NeverDecl& decl) {
   return value.has_value();
 }
 
-void Parser::test() {
+bool Parser::test() {
   TestDecl decl;
   decl.span = cursor_.here().span;
   cursor_.advance();
-  if (!cursor_.expect("{", "after 'test'")) return;
+  if (!cursor_.expect("{", "after 'test'")) return false;
   while (!cursor_.accept("}"))
-    if (!test_part(decl)) return;
-  if (!cursor_.expect("->", "before the outcome")) return;
-  test_outcome(decl);
+    if (!test_part(decl)) return false;
+  return cursor_.expect("->", "before the outcome") && test_outcome(decl);
 }
 
 bool Parser::test_part(TestDecl& decl) {
@@ -49,21 +49,22 @@ bool Parser::test_part(TestDecl& decl) {
   return cursor_.unknown_word("an attribute of a request", known);
 }
 
-void Parser::test_outcome(TestDecl& decl) {
+bool Parser::test_outcome(TestDecl& decl) {
   if (cursor_.accept("reject")) {
     decl.expected_status = cursor_.take_quantity("a status such as 403");
-    if (!decl.expected_status) return;
+    if (!decl.expected_status) return false;
   } else {
     decl.expected_class = cursor_.take_name("a class, or 'reject'");
-    if (!decl.expected_class) return;
+    if (!decl.expected_class) return false;
     if (cursor_.accept("within")) {
-      if (!cursor_.expect("zone", "after 'within'")) return;
+      if (!cursor_.expect("zone", "after 'within'")) return false;
       auto zones = cursor_.take_names("a zone");
-      if (!zones) return;
+      if (!zones) return false;
       decl.within = std::move(*zones);
     }
   }
   doc_.tests.push_back(std::move(decl));
+  return true;
 }
 
 }  // namespace signalbox::policy

@@ -4,14 +4,20 @@
 
 namespace signalbox::policy {
 
-void Parser::service_class() {
+bool Parser::service_class() {
   cursor_.advance();
   auto name = cursor_.take_name("the class's name");
-  if (!name) return;
+  if (!name) return false;
   ClassDecl decl;
   decl.name = std::move(*name);
-  block(fmt::format("class {}", decl.name.text), [&] { return class_item(decl); });
+  const bool closed = block(fmt::format("class {}", decl.name.text), [&] {
+    const bool good = class_item(decl);
+    decl.broken |= !good;
+    return good;
+  });
+  decl.broken |= !closed;
   doc_.classes.push_back(std::move(decl));
+  return closed;
 }
 
 bool Parser::class_item(ClassDecl& decl) {

@@ -18,7 +18,7 @@ class Parser {
   Document run();
 
  private:
-  using Statement = void (Parser::*)();
+  using Statement = bool (Parser::*)();
   struct Keyword {
     std::string_view word;
     Statement parse;
@@ -28,19 +28,19 @@ class Parser {
   static const Keyword* keyword_of(const Token& token);
 
   // Statements.
-  void header();
-  void topology();
-  void levels();
-  void models();
-  void criticality_order();
-  void service_class();
-  void otherwise();
-  void limits();
-  void shed();
-  void objective();
-  void never();
-  void test();
-  void numbers();  // every clause of knobs()
+  bool header();
+  bool topology();
+  bool levels();
+  bool models();
+  bool criticality_order();
+  bool service_class();
+  bool otherwise();
+  bool limits();
+  bool shed();
+  bool objective();
+  bool never();
+  bool test();
+  bool numbers();  // every clause of knobs()
 
   // Items.
   bool zone_item();
@@ -55,18 +55,21 @@ class Parser {
   bool objective_item();
   bool shed_part(ShedDecl& decl);
   bool test_part(TestDecl& decl);
-  void test_outcome(TestDecl& decl);
+  bool test_outcome(TestDecl& decl);
   bool number(std::string_view clause, std::string_view& group);
   bool retry_list();
   bool take_values(std::vector<CriticalityValue>& out, std::string_view noun);
   bool never_term(NeverDecl& decl);
 
-  // A block "{ item item ... }"; an item that fails is skipped up to the next line.
-  void block(std::string_view name, const std::function<bool()>& item);
+  // A block "{ item item ... }"; an item that fails is skipped up to the next line. False when it has no braces.
+  bool block(std::string_view name, const std::function<bool()>& item);
+  // At a keyword that begins a line, or at anything that begins in column 1.
   bool at_statement() const;
+  void statement();
+  void unknown_statement();
   void skip_statement();
   void skip_item();
-  void mark(bool item) { doc_.marks.push_back({cursor_.position(), item}); }
+  void mark(MarkKind kind) { doc_.marks.push_back({cursor_.position(), kind}); }
   template <class T>
   bool set_once(std::optional<T>& field, std::optional<T> value, const Token& at, std::string_view what) {
     if (!value) return false;

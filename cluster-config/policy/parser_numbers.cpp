@@ -5,9 +5,9 @@
 
 namespace signalbox::policy {
 
-void Parser::limits() {
+bool Parser::limits() {
   cursor_.advance();
-  block("limits", [&] { return limit_item(); });
+  return block("limits", [&] { return limit_item(); });
 }
 
 bool Parser::limit_item() {
@@ -81,11 +81,14 @@ bool Parser::take_values(std::vector<CriticalityValue>& out, std::string_view no
   return true;
 }
 
-void Parser::shed() {
+bool Parser::shed() {
   cursor_.advance();
   doc_.shed.emplace();
-  while (!at_statement() && shed_part(*doc_.shed)) {
+  while (!at_statement()) {
+    mark(MarkKind::part);
+    if (!shed_part(*doc_.shed)) return false;
   }
+  return true;
 }
 
 bool Parser::shed_part(ShedDecl& decl) {
@@ -105,12 +108,15 @@ bool Parser::shed_part(ShedDecl& decl) {
   return earlier.has_value();
 }
 
-void Parser::numbers() {
+bool Parser::numbers() {
   const std::string_view clause = cursor_.here().text;
   cursor_.advance();
   std::string_view group;
-  while (!at_statement() && number(clause, group)) {
+  while (!at_statement()) {
+    mark(MarkKind::part);
+    if (!number(clause, group)) return false;
   }
+  return true;
 }
 
 bool Parser::number(std::string_view clause, std::string_view& group) {
@@ -163,10 +169,10 @@ bool Parser::retry_list() {
   return true;
 }
 
-void Parser::objective() {
+bool Parser::objective() {
   cursor_.advance();
   cursor_.accept("minimize");
-  block("objective", [&] { return objective_item(); });
+  return block("objective", [&] { return objective_item(); });
 }
 
 bool Parser::objective_item() {

@@ -62,7 +62,10 @@ void Resolver::objective() {
       const auto low = value(use.bounds->first, Dimension::factor, 0, 1000, "the least weight");
       const auto high = value(use.bounds->second, Dimension::factor, 0, 1000, "the greatest weight");
       if (!low || !high) continue;
-      if (*low > *high) error(use.bounds->first.span, "the bounds are empty", "write the lower bound first");
+      if (*low > *high) {
+        error(use.bounds->first.span, "the bounds are empty", "write the lower bound first");
+        continue;
+      }
       *weight_of(out_.objective.low, use.term.text) = *low;
       *weight_of(out_.objective.high, use.term.text) = *high;
     }
@@ -117,8 +120,9 @@ void Resolver::shed_order(const ShedDecl& decl) {
 }
 
 void Resolver::otherwise() {
+  if (!doc_.otherwise && doc_.otherwise_said) return;  // the parser has said why
   if (!doc_.otherwise) return missing("otherwise", "otherwise reject 403");
-  const auto status = value(*doc_.otherwise, Dimension::count, 400, 503, "the status");
+  const auto status = value(*doc_.otherwise, Dimension::count, 100, 599, "the status");
   if (!status) return;
   out_.otherwise_status = static_cast<std::uint16_t>(*status);
   constexpr std::array allowed{400, 403, 404, 429, 503};

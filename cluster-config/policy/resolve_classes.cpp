@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <tuple>
 
 #include "cluster-config/policy/resolver.hpp"
 
@@ -19,10 +20,11 @@ void Resolver::service_class(const ClassDecl& decl) {
   class_residency(decl, row);
   class_numbers(decl, row);
   class_weights(decl, row);
-  if (row.model.valid()) out_.classes.push_back(std::move(row));
+  if (row.model.valid() && !decl.broken) out_.classes.push_back(std::move(row));
 }
 
 void Resolver::class_model(const ClassDecl& decl, ClassRow& row) {
+  if (!decl.model && decl.broken) return;
   if (!decl.model)
     return error(decl.name.span, fmt::format("class {} has no model", decl.name.text), "write: model NAME");
   const auto found = out_.find_model(decl.model->text);
@@ -38,6 +40,8 @@ void Resolver::class_model(const ClassDecl& decl, ClassRow& row) {
     if (!v || !high) return;
     if (decl.version_op != "<=") row.versions.low = *v;
     if (decl.version_op != ">=") row.versions.high = *high;
+    if (row.versions.low > row.versions.high)
+      return error(decl.version->span, "the range of versions is empty", "write the lower version first");
     const VersionRange& declared = out_.at(*found).versions;
     if (std::max(row.versions.low, declared.low) > std::min(row.versions.high, declared.high))
       error(decl.version->span, fmt::format("model {} has no such version", decl.model->text),
@@ -46,6 +50,7 @@ void Resolver::class_model(const ClassDecl& decl, ClassRow& row) {
 }
 
 void Resolver::class_tenants(const ClassDecl& decl, ClassRow& row) {
+  if (decl.tenants.empty() && decl.broken) return;
   if (decl.tenants.empty())
     return error(decl.name.span, fmt::format("class {} has no tenants", decl.name.text), "write: tenants *");
   Seen seen;
@@ -76,12 +81,12 @@ void Resolver::class_asked(const ClassDecl& decl, ClassRow& row) {
 }
 
 void Resolver::class_residency(const ClassDecl& decl, ClassRow& row) {
-  if (!decl.criticality)
+  if (!decl.criticality && !decl.broken)
     error(decl.name.span, fmt::format("class {} has no criticality", decl.name.text),
           "write: criticality standard");
-  else if (const auto c = criticality(*decl.criticality))
-    row.criticality = *c;
+  if (const auto c = decl.criticality ? criticality(*decl.criticality) : std::nullopt) row.criticality = *c;
 
+  if (!decl.residency && decl.broken) return;
   if (!decl.residency)
     return error(decl.name.span, fmt::format("class {} has no residency", decl.name.text),
                  "write: residency any, or: residency zone NAME strict");
@@ -106,19 +111,14 @@ void Resolver::class_numbers(const ClassDecl& decl, ClassRow& row) {
   if (decl.floor)
     row.floor_share = value(*decl.floor, Dimension::share, 0, 1, "the floor").value_or(row.floor_share);
   if (decl.tokens) {
-    const auto low = value(decl.tokens->first, Dimension::tokens, 0, most_tokens, "the number of tokens");
-    const auto high = value(decl.tokens->second, Dimension::tokens, 0, most_tokens, "the number of tokens");
-    if (low && high && *low > *high)
-      error(decl.tokens->first.span, "the range is empty", "write the lower bound first");
-    if (low && high)
-      row.tokens_low = static_cast<std::uint64_t>(*low), row.tokens_high = static_cast<std::uint64_t>(*high);
+    if (const auto range = bounds(*decl.tokens, Dimension::tokens, most_tokens, "the number of tokens")) {
+      row.tokens_low = static_cast<std::uint64_t>(range->first);
+      row.tokens_high = static_cast<std::uint64_t>(range->second);
+    }
   }
   if (decl.demand) {
-    const auto low = value(decl.demand->first, Dimension::rate, 0, most_rate, "the demand");
-    const auto high = value(decl.demand->second, Dimension::rate, 0, most_rate, "the demand");
-    if (low && high && *low > *high)
-      error(decl.demand->first.span, "the range is empty", "write the lower bound first");
-    if (low && high) row.demand_low_tokens_per_s = *low, row.demand_high_tokens_per_s = *high;
+    if (const auto range = bounds(*decl.demand, Dimension::rate, most_rate, "the demand"))
+      std::tie(row.demand_low_tokens_per_s, row.demand_high_tokens_per_s) = *range;
   }
 }
 

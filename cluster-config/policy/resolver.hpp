@@ -90,6 +90,15 @@ class Resolver {
           fmt::format("it may be {} to {}", write(low, dimension), write(high, dimension)));
     return std::nullopt;
   }
+  std::optional<std::pair<double, double>> bounds(const std::pair<Quantity, Quantity>& range,
+                                                  Dimension dimension, double most, std::string_view what) {
+    const auto low = value(range.first, dimension, 0, most, what);
+    const auto high = low ? value(range.second, dimension, 0, most, what) : std::nullopt;
+    if (!low || !high) return std::nullopt;
+    if (*low <= *high) return std::pair(*low, *high);
+    error(range.first.span, "the range is empty", "write the lower bound first");
+    return std::nullopt;
+  }
   /// Shares of limits are written 0.5 or 50%.
   std::optional<double> share(const Quantity& quantity, double low, double high, std::string_view what) {
     return value(quantity, quantity.unit == "%" ? Dimension::share : Dimension::factor, low, high, what);

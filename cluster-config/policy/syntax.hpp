@@ -49,6 +49,7 @@ struct WeightUse {
 
 struct ClassDecl {
   Word name;
+  bool broken = false;  ///< a part of it was not understood, and that was reported
   std::vector<Word> tenants;
   std::optional<Word> model;
   std::string version_op;  ///< "", "=", ">=", "<=", ".."
@@ -95,10 +96,15 @@ struct TestDecl {
   std::vector<Word> within;
 };
 
-/// Where the layout breaks lines: before these tokens.
+/// Where the layout breaks lines.
+enum class MarkKind : std::uint8_t {
+  statement,
+  item,  ///< of a block
+  part,  ///< of a statement, where a long line may be broken
+};
 struct Mark {
-  std::size_t token;
-  bool item;  ///< an item of a block; otherwise a statement
+  std::size_t token;  ///< the first one of it
+  MarkKind kind;
 };
 
 struct Document {
@@ -107,6 +113,7 @@ struct Document {
   std::vector<ZoneDecl> zones;
   std::vector<ModelDecl> models;
   std::vector<ClassDecl> classes;
+  bool otherwise_said = false;
   std::optional<Quantity> otherwise;
   Span end;  ///< where a missing statement is reported
   std::vector<LimitUse> limits;

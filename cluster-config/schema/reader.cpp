@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <exception>
 
 #include "cluster-config/schema/address.hpp"
 #include "messages/base/duration_text.hpp"
@@ -21,7 +22,7 @@ Place place_of_source(const toml::source_region& source) {
 const Setting& setting_of(std::string_view table, std::string_view key) {
   for (const Setting& setting : settings())
     if (setting.table == table && setting.key == key) return setting;
-  std::abort();  // a key that is read but not declared is a defect of ours
+  std::terminate();  // a key that is read but not declared is a defect of ours
 }
 
 /// "fleet", "engine.kind".
