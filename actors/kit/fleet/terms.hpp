@@ -1,0 +1,19 @@
+// Terms and the epoch. A term's counter holds the fleet's epoch in its high 32 bits, so that raising fleet_epoch in the
+// configuration outranks every term there was; within an epoch a jump of more than 1,000 is not believed.
+#pragma once
+
+#include <cstdint>
+
+#include "messages/base/ids.hpp"
+
+namespace signalbox::kit {
+
+inline constexpr std::uint64_t most_term_jump = 1000;
+
+constexpr std::uint64_t epoch_of(std::uint64_t counter) { return counter >> 32; }
+constexpr std::uint64_t first_counter(std::uint64_t epoch) { return epoch << 32; }
+
+/// Whether a process that runs with `epoch` and knows `known` (0: nothing) may believe in this counter.
+bool is_plausible(std::uint64_t counter, std::uint64_t known, std::uint64_t epoch);
+
+}  // namespace signalbox::kit

@@ -1,0 +1,55 @@
+#include "actors/kit/fleet/verdicts.hpp"
+
+#include <tuple>
+
+namespace signalbox::kit {
+
+int badness(HealthState state) {
+  switch (state) {
+    case HealthState::ready: return 0;
+    case HealthState::degraded: return 1;
+    case HealthState::starting: return 2;
+    case HealthState::draining: return 3;
+    case HealthState::suspect: return 4;
+    case HealthState::gone: return 5;
+  }
+  return 5;
+}
+
+bool may_serve(HealthState state) {
+  return state == HealthState::ready || state == HealthState::degraded || state == HealthState::starting;
+}
+
+bool VerdictBook::hear(const schema::HealthVerdict& verdict, const ProcessName& monitor, Duration age,
+                       Instant now) {
+  Entry& entry = entries_[verdict.engine][monitor];
+  const bool changed = entry.verdict.engine.empty() || entry.verdict.state != verdict.state ||
+                       entry.verdict.capacity_factor != verdict.capacity_factor ||
+                       entry.verdict.isolated != verdict.isolated ||
+                       entry.verdict.incarnation != verdict.incarnation;
+  entry = {verdict, now - age};
+  return changed;
+}
+
+const schema::HealthVerdict* VerdictBook::of(const EngineName& engine, Instant now) const {
+  const auto found = entries_.find(engine);
+  if (found == entries_.end()) return nullptr;
+  const schema::HealthVerdict* best = nullptr;
+  const auto rank = [](const schema::HealthVerdict& v) {
+    const bool drained = v.state == HealthState::draining && !v.isolated;
+    return std::tuple(drained ? 0 : 1, v.isolated ? 1 : 0, badness(v.state), -v.capacity_factor);
+  };
+  for (const auto& [monitor, entry] : found->second) {
+    if (now - entry.said > lifetime) continue;
+    if (!best || rank(entry.verdict) < rank(*best)) best = &entry.verdict;
+  }
+  return best;
+}
+
+void VerdictBook::forget_old(Instant now) {
+  for (auto& [engine, said] : entries_)
+    std::erase_if(said, [&](const auto& item) { return now - item.second.said > lifetime; });
+  std::erase_if(entries_, [](const auto& item) { return item.second.empty(); });
+}
+
+}  // namespace signalbox::kit

@@ -1,0 +1,40 @@
+// The verdicts of all monitors on all engines, merged.
+//
+// The rule: of the monitors that were heard lately and do not call themselves isolated, the one that thinks best of the
+// engine counts, ties by capacity, then by the monitor's id. So a monitor that lies or is cut off cannot take engines away
+// while another vouches for them. If only isolated monitors speak, their verdicts (which repeat what was in force) count.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "messages/schema/catalog.hpp"
+
+namespace signalbox::kit {
+
+class VerdictBook {
+ public:
+  static constexpr Duration lifetime = 15s;  ///< of a verdict that is not repeated
+
+  /// True if the merged verdict of its engine may have changed in more than its wording.
+  bool hear(const schema::HealthVerdict& verdict, const ProcessName& monitor, Duration age, Instant now);
+  /// The verdict in force; nullptr when no monitor has spoken lately. Valid until the next hear() or forget().
+  const schema::HealthVerdict* of(const EngineName& engine, Instant now) const;
+  void forget_old(Instant now);
+
+ private:
+  struct Entry {
+    schema::HealthVerdict verdict;
+    Instant said;
+  };
+  std::map<EngineName, std::map<ProcessName, Entry>> entries_;
+};
+
+/// From best to worst: ready, degraded, starting, draining, suspect, gone. An ordered drain is never overruled by a
+/// monitor that has not heard of it.
+int badness(HealthState state);
+
+/// Whether new requests may go there: all but gone, draining and suspect.
+bool may_serve(HealthState state);
+
+}  // namespace signalbox::kit
