@@ -1,0 +1,325 @@
+#include "actors/cluster_router/machine/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cluster-config/policy/compile.hpp"
+#include "messages/codec/codec.hpp"
+
+namespace signalbox::cluster_router {
+
+namespace {
+
+constexpr Duration view_every = 100ms;  ///< new readings reach the loops within this time
+constexpr Duration keep_every = 5s;     ///< snapshots are kept this often at most
+constexpr Duration tidy_every = 1s;
+constexpr Duration router_lifetime = 5s;
+constexpr std::string_view old_alert = "snapshot-old", refused_alert = "snapshot-refused";
+
+std::string bytes_of(const schema::Message& message) {
+  const schema::Bytes bytes = codec::encode(message);
+  return {bytes.begin(), bytes.end()};
+}
+
+template <class T>
+std::optional<T> message_of(const std::string& bytes) {
+  if (bytes.empty()) return std::nullopt;
+  const std::vector<std::uint8_t> copy(bytes.begin(), bytes.end());
+  auto message = codec::decode(T::info.kind, copy);
+  if (!message) return std::nullopt;
+  return std::get<T>(*std::move(message));
+}
+
+}  // namespace
+
+const kit::RoleInfo& Machine::role_info() {
+  static constexpr std::string_view hears[] = {"policy",         "fleet_table",   "routing_snapshot",
+                                               "health_verdict", "engine_signal", "engine_profile",
+                                               "sent_prefixes",  "beat"};
+  static constexpr std::string_view says[] = {"snapshot_receipt", "demand_report", "outcome_report",
+                                              "sent_prefixes", "alert"};
+  static constexpr kit::RoleInfo info{Role::cluster_router, "serves clients of one cluster", hears, says};
+  return info;
+}
+
+Machine::Machine(Options options)
+    : options_(std::move(options)),
+      plans_(options_.cluster, options_.epoch, std::make_shared<const schema::FleetTable>(options_.table)),
+      reports_(options_.cluster) {}
+
+/// From what the life before kept: a router that is restarted serves at once.
+void Machine::start(Instant now, Effects& effects) {
+  started_ = true;
+  report_due_ = now + options_.report;
+  share_due_ = now + options_.share;
+  reported_at_ = tidy_due_ = now;
+  const Kept& kept = options_.kept;
+  if (const auto policy = policy::compile_text(kept.policy, "kept policy"); policy && !kept.policy.empty()) {
+    plans_.take_policy(std::make_shared<const policy::CompiledPolicy>(*policy), now);
+    policy_text_ = kept_policy_ = kept.policy;
+  }
+  if (auto table = message_of<schema::FleetTable>(kept.table); table && kit::check_table(*table)) {
+    kept_table_ = table->content;
+    plans_.take_table(std::make_shared<const schema::FleetTable>(*std::move(table)), now);
+  }
+  if (auto snapshot = message_of<schema::RoutingSnapshot>(kept.snapshot); snapshot && plans_.policy()) {
+    kept_snapshot_ = snapshot->version;
+    const Judgement judged = plans_.take_snapshot(std::make_shared<const schema::RoutingSnapshot>(*snapshot),
+                                                  now - snapshot->as_of_age, now);
+    effects.note("started_from_disk",
+                 fmt::format("snapshot {}: {}", snapshot->version, name_of(judged.reason)));
+  }
+  want_view(now);
+}
+
+void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
+  const ProcessName& author = delivery.envelope.source;
+  if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
+    hear(*policy, now, effects);
+  } else if (const auto* table = std::get_if<schema::FleetTable>(&delivery.message)) {
+    hear(*table, now, effects);
+  } else if (const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&delivery.message)) {
+    hear(*snapshot, delivery.age, now, effects);
+  } else if (const auto* verdict = std::get_if<schema::HealthVerdict>(&delivery.message)) {
+    if (verdicts_.hear(*verdict, author, delivery.age, now)) want_view(now);
+  } else if (const auto* signal = std::get_if<schema::EngineSignal>(&delivery.message)) {
+    hear(*signal, delivery.age, now);
+  } else if (const auto* profile = std::get_if<schema::EngineProfile>(&delivery.message)) {
+    engines_[profile->engine].profile = *profile;
+    want_view(now + view_every);
+  } else if (const auto* sent = std::get_if<schema::SentPrefixes>(&delivery.message)) {
+    if (author != options_.id) sent_.hear(*sent, plans_.table()->content, now), want_view(now + view_every);
+  } else if (const auto* beat = std::get_if<schema::Beat>(&delivery.message)) {
+    if (beat->role == Role::cluster_router && beat->id != options_.id) routers_[beat->id] = now;
+  }
+  if (now >= view_due_) rebuild(now, effects);
+  effects.wake_at(next_due(now));
+}
+
+void Machine::hear(const schema::Policy& policy, Instant now, Effects& effects) {
+  if (policy.text == policy_text_) return;
+  auto compiled = policy::compile_text(policy.text, "policy");
+  if (!compiled || compiled->hash != policy.hash) {
+    effects.note("policy_not_taken",
+                 compiled ? fmt::format("{} here, {} said", compiled->hash.brief(), policy.hash.brief())
+                          : compiled.error().text(),
+                 schema::Severity::critical);
+    return;
+  }
+  policy_text_ = policy.text;
+  if (plans_.take_policy(std::make_shared<const policy::CompiledPolicy>(*std::move(compiled)), now))
+    effects.note("policy_heard",
+                 fmt::format("{} version {}, hash {}", policy.name, policy.version, policy.hash.brief()));
+  settle(now, effects);
+  want_view(now);
+  keep_due_ = std::min(keep_due_, now);
+}
+
+void Machine::hear(const schema::FleetTable& table, Instant now, Effects& effects) {
+  if (const auto sound = kit::check_table(table); !sound) {
+    effects.note("table_not_taken", sound.error().text(), schema::Severity::critical);
+    return;
+  }
+  if (!plans_.take_table(std::make_shared<const schema::FleetTable>(table), now)) return;
+  effects.note("table_heard",
+               fmt::format("{} engines, hash {}", table.engines.size(), table.content.brief()));
+  settle(now, effects);
+}
+
+void Machine::hear(const schema::RoutingSnapshot& snapshot, Duration age, Instant now, Effects& effects) {
+  if (snapshot.cluster != options_.cluster) return;
+  answer(snapshot,
+         plans_.take_snapshot(std::make_shared<const schema::RoutingSnapshot>(snapshot),
+                              now - age - snapshot.as_of_age, now),
+         now, effects);
+}
+
+void Machine::answer(const schema::RoutingSnapshot& snapshot, const Judgement& judgement, Instant now,
+                     Effects& effects) {
+  if (judgement.repeated) return;
+  say_receipt(judgement.reason, snapshot.version, judgement.detail, effects);
+  if (judgement.reason == schema::ReceiptReason::accepted) {
+    alerts_.clear(refused_alert, effects);
+    if (keep_due_ == end_of_time) keep_due_ = kept_snapshot_ == SnapshotVersion{} ? now : now + keep_every;
+    want_view(now);
+    return;
+  }
+  const std::string why =
+      fmt::format("{}: {}: {}", snapshot.version, name_of(judgement.reason), judgement.detail);
+  if (judgement.reason == schema::ReceiptReason::older) return effects.note("snapshot_older", why);
+  effects.note("snapshot_refused", why, schema::Severity::warning);
+  if (judgement.reason == schema::ReceiptReason::illegal ||
+      judgement.reason == schema::ReceiptReason::implausible_term)
+    alerts_.raise(refused_alert, schema::Severity::critical, why, "signalbox inspect snapshot",
+                  options_.id.str(), now, effects);
+}
+
+void Machine::say_receipt(schema::ReceiptReason reason, const SnapshotVersion& version, std::string detail,
+                          Effects& effects) {
+  effects.say(
+      schema::SnapshotReceipt{options_.cluster, version, reason, detail.substr(0, 512), plans_.version()});
+}
+
+void Machine::settle(Instant now, Effects& effects) {
+  const SnapshotPtr before = plans_.snapshot();
+  const auto judged = plans_.settle(now);
+  if (judged && plans_.snapshot() && plans_.snapshot() != before)
+    answer(*plans_.snapshot(), *judged, now, effects);
+  if (plans_.snapshot() != before) want_view(now);
+}
+
+void Machine::hear(const schema::EngineSignal& signal, Duration age, Instant now) {
+  Heard& heard = engines_[signal.engine];
+  heard.signal = signal;
+  heard.signal_at = now - age - signal.reading_age;
+  want_view(now + view_every);
+}
+
+void Machine::on(const Input& input, Instant now, Effects& effects) {
+  if (const auto* state = std::get_if<GatewayState>(&input)) {
+    gateway_ = *state;
+    effects.note(state->listening ? "gateway_listens" : "gateway_down", state->detail,
+                 state->listening ? schema::Severity::info : schema::Severity::critical);
+    return;
+  }
+  const routing::Batch& batch = std::get<BatchIn>(input).batch;
+  if (batch.policy.is_zero()) return;  // of a loop that had no view yet
+  if (reports_.is_foreign(batch)) report(now, effects);
+  reports_.add(batch);
+  sent_.add_own(batch.sent, batch.table, batch.block_bytes);
+}
+
+void Machine::on_wake(Instant now, Effects& effects) {
+  if (!started_) start(now, effects);
+  settle(now, effects);
+  if (now >= report_due_) {
+    report(now, effects);
+    report_due_ = now + options_.report;
+  }
+  if (now >= share_due_) {
+    if (auto sent = sent_.take_own(options_.cluster)) effects.say(*std::move(sent));
+    share_due_ = now + options_.share;
+  }
+  if (now >= tidy_due_) {
+    std::erase_if(routers_, [&](const auto& r) { return now - r.second > router_lifetime; });
+    verdicts_.forget_old(now);
+    sent_.forget_old(now);
+    watch_age(now, effects);
+    alerts_.repeat_due(now, effects);
+    tidy_due_ = now + tidy_every;
+  }
+  if (now >= view_due_) rebuild(now, effects);
+  if (now >= keep_due_) keep(now, effects);
+  effects.wake_at(next_due(now));
+}
+
+void Machine::report(Instant now, Effects& effects) {
+  if (!reports_.empty()) {
+    auto [demand, outcome] = reports_.take(now - reported_at_);
+    effects.say(std::move(demand));
+    effects.say(std::move(outcome));
+  }
+  reported_at_ = now;
+}
+
+void Machine::keep(Instant now, Effects& effects) {
+  keep_due_ = end_of_time;
+  if (plans_.policy() && policy_text_ != kept_policy_)
+    effects.persist.push_back({std::string(policy_name), kept_policy_ = policy_text_});
+  if (plans_.table()->content != kept_table_) {
+    effects.persist.push_back({std::string(table_name), bytes_of(*plans_.table())});
+    kept_table_ = plans_.table()->content;
+  }
+  if (plans_.snapshot() && plans_.version() != kept_snapshot_) {
+    schema::RoutingSnapshot kept = *plans_.snapshot();
+    kept.as_of_age = std::max(now - plans_.as_of(), Duration::zero());
+    effects.persist.push_back({std::string(snapshot_name), bytes_of(kept)});
+    kept_snapshot_ = kept.version;
+  }
+}
+
+/// Nothing is lost but the quick start of the next life: say the rest that was to be said later, and try again then.
+void Machine::on_persist_failed(const kit::Persist& failed, Instant now, Effects& effects) {
+  alerts_.raise(
+      "state-not-kept", schema::Severity::warning,
+      fmt::format("{} could not be written; a restarted router would start without it", failed.name),
+      "signalbox status", options_.id.str(), now, effects);
+  kept_policy_.clear();
+  kept_table_ = {};
+  kept_snapshot_ = {};
+  keep_due_ = now + keep_every;
+  want_view(now);
+  rebuild(now, effects);
+  effects.wake_at(next_due(now));
+}
+
+routing::ViewInputs Machine::inputs(Instant now) const {
+  routing::ViewInputs out;
+  out.cluster = options_.cluster;
+  out.policy = plans_.policy();
+  out.table = plans_.table();
+  out.snapshot = plans_.snapshot();
+  out.as_of = plans_.as_of();
+  out.routers = static_cast<std::uint32_t>(routers_.size() + 1);
+  for (const auto& row : out.table->engines) {
+    routing::EngineInput engine;
+    engine.verdict = verdicts_.of(row.name, now);
+    if (const auto heard = engines_.find(row.name); heard != engines_.end()) {
+      if (heard->second.signal) engine.signal = &*heard->second.signal;
+      engine.signal_at = heard->second.signal_at;
+      if (heard->second.profile) engine.profile = &*heard->second.profile;
+    }
+    out.engines.push_back(engine);
+  }
+  if (out.snapshot)
+    for (const auto& cover : out.snapshot->covers)
+      if (cover.router == options_.id && cover.incarnation == options_.incarnation)
+        out.covered_batches = reports_.batches_of(cover.report);
+  out.sent.assign(sent_.others().begin(), sent_.others().end());
+  return out;
+}
+
+void Machine::rebuild(Instant now, Effects& effects) {
+  view_due_ = end_of_time;
+  if (!plans_.policy()) return;
+  auto built = routing::build_view(inputs(now), view_.get());
+  if (!built) {
+    effects.note("view_not_built", fmt::format("{}: {}", name_of(built.error().reason), built.error().detail),
+                 schema::Severity::critical);
+    return;
+  }
+  view_ = *std::move(built);
+  effects.command({view_});
+}
+
+void Machine::watch_age(Instant now, Effects& effects) {
+  if (!plans_.policy()) return;
+  const Duration warn = plans_.policy()->stale.snapshot_warn;
+  const bool old = plans_.snapshot() && now - plans_.as_of() > warn;
+  if (!old) return alerts_.clear(old_alert, effects);
+  alerts_.raise(old_alert, schema::Severity::warning,
+                fmt::format("the snapshot in force is older than {} s", to_seconds(warn)),
+                "signalbox inspect leader", options_.id.str(), now, effects);
+}
+
+Instant Machine::next_due(Instant now) const {
+  return std::max(now, std::min({view_due_, keep_due_, report_due_, share_due_, tidy_due_, plans_.due()}));
+}
+
+View Machine::view() const {
+  View out;
+  out.view = view_;
+  kit::Standing& s = out.standing;
+  s.ready = gateway_.listening && view_ != nullptr;
+  s.snapshot = plans_.version();
+  s.term = plans_.version().term;
+  if (plans_.policy()) s.policy = plans_.policy()->hash;
+  s.state = !gateway_.listening  ? "not listening: " + gateway_.detail
+            : !plans_.policy()   ? "no policy yet"
+            : !plans_.snapshot() ? "serves without a plan"
+                                 : fmt::format("serves by snapshot {}", plans_.version());
+  return out;
+}
+
+}  // namespace signalbox::cluster_router
