@@ -35,6 +35,7 @@ class Reader {
       if (end == std::string_view::npos) fail("unclosed quote");
       std::string out(rest_.substr(1, end - 1));
       rest_.remove_prefix(end + 1);
+      for (auto at = out.find("\\n"); at != std::string::npos; at = out.find("\\n")) out.replace(at, 2, "\n");
       return out;
     }
     std::string out(rest_.substr(0, rest_.find_first_of(" =]}")));
