@@ -9,12 +9,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "actors/cluster_router/routing/alias_table.hpp"
 #include "cluster-config/policy/compiled.hpp"
 #include "messages/base/ids.hpp"
+#include "messages/base/result.hpp"
 #include "messages/base/time.hpp"
 #include "messages/schema/health.hpp"
 #include "messages/schema/plan.hpp"
