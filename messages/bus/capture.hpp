@@ -1,8 +1,8 @@
 // Messages as they arrived, in a file: for `tap --record` and `tap --replay`.
 //
-// File: "SBXCAP" and a version (2 bytes), then records: length of what follows (4 bytes), arrival (8 bytes,
-// ns), number of frames (1 byte), each frame as length (4 bytes) and bytes, then a checksum (8 bytes) of the
-// record. Numbers are little-endian.
+// File: "SBXCAP", a version (1 byte), a zero; then records: length of what follows up to the checksum (4 bytes),
+// arrival (8 bytes, ns), number of frames (1 byte), each frame as length (4 bytes) and bytes, checksum of all
+// that (8 bytes). Numbers are little-endian.
 #pragma once
 
 #include <cstdio>

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "messages/bus/frames.hpp"
 #include "messages/bus/keys.hpp"
-#include "messages/bus/node.hpp"
 #include "messages/bus/stats.hpp"
 #include "messages/schema/catalog.hpp"
 
@@ -23,19 +23,12 @@ struct ReceiverOptions {
   Duration late_limit = 30s;  ///< age at which a kind that is not kept is too old to deliver
 };
 
-struct Dropped {
-  Drop reason;
-  std::string sender;  ///< as claimed; empty if it could not be read
-  std::string topic;
-  Error why;
-};
-
 class Receiver {
  public:
   explicit Receiver(ReceiverOptions options) : options_(options) {}
 
   /// The delivery, or why there is none. Counts either.
-  tl::expected<schema::DeliveryPtr, Dropped> on_frames(Frames frames, Instant now);
+  tl::expected<schema::DeliveryPtr, Refusal> on_frames(Frames frames, Instant now);
   const ReceiverStats& stats() const { return stats_; }
 
  private:
@@ -51,11 +44,15 @@ class Receiver {
     Instant least_at{};
     std::map<std::string, TopicState, std::less<>> topics;
   };
-  struct Header;
 
-  tl::expected<schema::DeliveryPtr, Dropped> judge(Frames frames, Instant now);
-  std::optional<Dropped> refuse_repeated(const Header& header) const;
-  Duration age_of(const Header& header, Instant now);
+  tl::expected<schema::DeliveryPtr, Refusal> judge(Frames frames, Instant now);
+  std::optional<Refusal> refuse_repeated(const Header& header) const;
+  tl::expected<schema::DeliveryPtr, Refusal> accept(const Header& header, schema::Message message,
+                                                    Instant now);
+  Life& life_of(const schema::Envelope& envelope);
+  void note_sequence(Life& life, const Header& header);
+  static Duration age_of(Life& life, const Header& header, Instant now);
+  SenderStats& stats_of(const std::string& sender);
 
   ReceiverOptions options_;
   ReceiverStats stats_;

@@ -1,0 +1,66 @@
+#include <unistd.h>
+
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+
+#include "messages/bus/forwarder.hpp"
+#include "messages/bus/sockets.hpp"
+
+namespace signalbox::bus {
+
+namespace {
+
+std::uint64_t resident_bytes() {
+  unsigned long size = 0;
+  unsigned long resident = 0;
+  std::FILE* file = std::fopen("/proc/self/statm", "re");
+  if (file == nullptr) return 0;
+  const int read = std::fscanf(file, "%lu %lu", &size, &resident);
+  std::fclose(file);
+  return read == 2 ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
+}
+
+schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, Duration uptime) {
+  const ForwarderStats stats = forwarder.stats();
+  const SenderStats total = stats.total();
+  schema::Beat out;
+  out.role = identity.role, out.id = identity.id, out.cluster = identity.cluster;
+  out.ready = true;
+  out.state = fmt::format("{} topics cached", stats.cached_topics);
+  out.uptime = uptime;
+  out.resident_bytes = resident_bytes();
+  out.messages_in = total.accepted;
+  for (const std::uint64_t dropped : total.dropped) out.messages_refused += dropped;
+  out.endpoint = forwarder.endpoints().subscribe;
+  return out;
+}
+
+/// Sleeps until `stop` is requested or the time is over; false if it is requested.
+bool wait_for(std::stop_token& stop, Duration duration) {
+  std::mutex mutex;
+  std::condition_variable_any condition;
+  std::unique_lock lock(mutex);
+  condition.wait_for(lock, stop, duration, [] { return false; });
+  return !stop.stop_requested();
+}
+
+}  // namespace
+
+Status run_forwarder(ForwarderProcess process, std::stop_token stop) {
+  auto forwarder = Forwarder::start(std::move(process.forwarder));
+  if (!forwarder) return tl::unexpected(std::move(forwarder.error()));
+  const Identity identity = process.node.identity;
+  auto node = Node::start(std::move(process.node), {});
+  if (!node) return tl::unexpected(std::move(node.error()));
+  const Instant started = clock_now();
+  do {
+    // A beat that finds the queue full is lost like any other: the next one says the same.
+    static_cast<void>((*node)->publish(beat_of(identity, **forwarder, clock_now() - started)));
+  } while (wait_for(stop, process.beat));
+  (*node)->stop();
+  (*forwarder)->stop();
+  return {};
+}
+
+}  // namespace signalbox::bus

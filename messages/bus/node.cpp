@@ -1,0 +1,293 @@
+#include "messages/bus/node.hpp"
+
+#include <sodium.h>
+
+#include <atomic>
+#include <thread>
+
+#include "messages/bus/authority.hpp"
+#include "messages/bus/outbox.hpp"
+#include "messages/bus/proof.hpp"
+#include "messages/bus/receiver.hpp"
+#include "messages/bus/replay.hpp"
+#include "messages/codec/codec.hpp"
+
+namespace signalbox::bus {
+
+namespace {
+
+constexpr std::size_t messages_per_turn = 256;
+constexpr std::size_t resent_per_turn = 64;
+constexpr auto resend_pause = std::chrono::milliseconds(2);
+/// Own latest values, for forwarders that join later.
+constexpr std::size_t most_own_bytes = 128u << 20;
+constexpr std::size_t most_own_topics = 50'000;
+/// How long what is not kept waits for the first forwarder: a command's one order must not be lost to a
+/// connection that is still being made.
+constexpr Duration first_join_patience = 5s;
+
+/// The two sockets towards one forwarder.
+struct Link {
+  zmq::socket_t out;  ///< XPUB: the forwarder's subscription tells that it has joined
+  zmq::socket_t in;
+  bool joined = false;
+  std::optional<Replay> resend;
+};
+
+std::string random_nonce() {
+  std::array<std::uint8_t, 8> bytes;
+  randombytes_buf(bytes.data(), bytes.size());
+  return to_hex(bytes);
+}
+
+class NodeImpl final : public Node {
+ public:
+  NodeImpl(NodeOptions options, NodeHandlers handlers)
+      : options_(std::move(options)),
+        handlers_(std::move(handlers)),
+        outbox_(options_.queue_messages, options_.queue_bytes),
+        receiver_({keyring(), options_.config_fingerprint}),
+        own_(most_own_bytes, most_own_topics),
+        nonce_(random_nonce()) {}
+  ~NodeImpl() override { stop(); }
+
+  Status open() {
+    if (keyring() != nullptr && keyring()->identity.id != options_.identity.id)
+      return fail(ErrorKind::conflict, fmt::format("these are the keys of '{}'", keyring()->identity.id),
+                  options_.identity.id.str());
+    for (const ForwarderEndpoints& forwarder : options_.forwarders)
+      if (auto status = connect(forwarder); !status) return status;
+    for (const std::string& prefix : options_.subscriptions) apply({prefix, true});
+    started_ = clock_now();
+    thread_ = std::thread([this] { run(); });
+    return {};
+  }
+
+  Status publish(const schema::Message& message) override {
+    auto publication = prepare(message);
+    Status status;
+    if (!publication)
+      status = tl::unexpected(std::move(publication.error()));
+    else if (stopping_ || !outbox_.push(std::move(*publication)))
+      status =
+          fail(ErrorKind::unavailable, "the bus does not keep up: the queue of what is to be sent is full",
+               std::string(schema::info_of(message).name));
+    const std::lock_guard lock(mutex_);
+    ++(status ? stats_.published : stats_.publish_refused);
+    return status;
+  }
+
+  void subscribe(std::string prefix) override { outbox_.push(Subscription{std::move(prefix), true}); }
+  void unsubscribe(std::string prefix) override { outbox_.push(Subscription{std::move(prefix), false}); }
+
+  NodeStats stats() const override {
+    const std::lock_guard lock(mutex_);
+    NodeStats out = stats_;
+    out.received = receiver_.stats();
+    return out;
+  }
+
+  void stop() override {
+    stopping_ = true;
+    outbox_.wake();
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  const Keyring* keyring() const { return options_.keyring ? &*options_.keyring : nullptr; }
+
+  Status connect(const ForwarderEndpoints& forwarder) {
+    const Member* server = nullptr;
+    if (keyring() != nullptr) {
+      server = keyring()->directory.find(forwarder.id);
+      if (server == nullptr)
+        return fail(ErrorKind::not_found, fmt::format("no public key of forwarder '{}'", forwarder.id),
+                    "directory of keys", "run signalbox keys init with a configuration that names it");
+    }
+    for (const std::string& endpoint : {forwarder.publish, forwarder.subscribe})
+      if (auto status = check_endpoint(endpoint, server != nullptr); !status) return status;
+    const SocketSettings settings{options_.heartbeat, options_.heartbeat_timeout, options_.linger};
+    Link& link = links_.emplace_back();
+    link.out = open_socket(context_, zmq::socket_type::xpub, settings);
+    link.in = open_socket(context_, zmq::socket_type::sub, settings);
+    link.out.set(zmq::sockopt::xpub_verbose, true);
+    // What was queued for a connection that broke is dropped with it, not sent when it is old.
+    link.out.set(zmq::sockopt::immediate, true);
+    if (server != nullptr) {
+      secure_as_client(link.out, *keyring(), server->curve_public);
+      secure_as_client(link.in, *keyring(), server->curve_public);
+    }
+    link.out.connect(forwarder.publish);
+    link.in.connect(forwarder.subscribe);
+    return {};
+  }
+
+  Result<Publication> prepare(const schema::Message& message) const {
+    const schema::MessageInfo& info = schema::info_of(message);
+    if (auto status = schema::check(message); !status)
+      return tl::unexpected(std::move(status.error()).within(info.name));
+    Publication out{&info, schema::topic_of(message, options_.identity.id), {}, clock_now(), wall_now()};
+    if (auto status = check_author(info, out.topic, options_.identity.id, &options_.identity); !status)
+      return tl::unexpected(std::move(status.error()));
+    out.body = codec::encode(message);
+    if (out.body.size() > info.max_bytes)
+      return fail(ErrorKind::too_large, fmt::format("{} bytes, at most {}", out.body.size(), info.max_bytes),
+                  std::string(info.name));
+    return out;
+  }
+
+  void run() {
+    settle_thread("bus-node");
+    std::vector<zmq::pollitem_t> items{{nullptr, outbox_.fd(), ZMQ_POLLIN, 0}};
+    for (Link& link : links_)
+      for (zmq::socket_t* socket : {&link.out, &link.in})
+        items.push_back({socket->handle(), 0, ZMQ_POLLIN, 0});
+    bool last = false;
+    while (!last) {
+      zmq::poll(items, poll_timeout());
+      const bool ending = stopping_;
+      for (Handed& handed : outbox_.take_all()) std::visit([this](auto& each) { take(each); }, handed);
+      for (Link& link : links_) {
+        read_joins(link);
+        step_resend(link);
+      }
+      release_held();
+      if (ending)
+        last = may_end();
+      else
+        for (Link& link : links_) read_messages(link);
+    }
+    links_.clear();
+    context_.close();  // waits for `linger` at most
+  }
+
+  std::chrono::milliseconds poll_timeout() const {
+    for (const Link& link : links_)
+      if (link.resend) return resend_pause;
+    return std::chrono::milliseconds(stopping_ || !held_.empty() ? 10 : -1);
+  }
+
+  /// Told to stop: when nothing is held back any more, or `linger` has passed.
+  bool may_end() {
+    if (!stop_by_) stop_by_ = clock_now() + options_.linger;
+    return held_.empty() || clock_now() >= *stop_by_;
+  }
+
+  void take(Subscription& subscription) { apply(subscription); }
+  void apply(const Subscription& subscription) {
+    for (Link& link : links_)
+      for (const std::string& topic :
+           {subscription.prefix, fmt::format("@{}/{}", nonce_, subscription.prefix)})
+        subscription.begins ? link.in.set(zmq::sockopt::subscribe, topic)
+                            : link.in.set(zmq::sockopt::unsubscribe, topic);
+  }
+
+  void take(Publication& publication) {
+    if (publication.info->keep == Duration::zero() && waits_for_first_join())
+      held_.push_back(std::move(publication));
+    else
+      send(publication);
+  }
+
+  bool waits_for_first_join() const { return !joined_once_ && clock_now() < started_ + first_join_patience; }
+
+  void release_held() {
+    if (waits_for_first_join()) return;
+    for (; !held_.empty(); held_.pop_front()) send(held_.front());
+  }
+
+  void send(const Publication& publication) {
+    schema::Envelope envelope;
+    envelope.source = options_.identity.id, envelope.incarnation = options_.incarnation;
+    envelope.sequence = ++sequences_[publication.topic];
+    envelope.sent = publication.said.time_since_epoch(), envelope.sent_wall = publication.said_wall;
+    envelope.kind = publication.info->kind, envelope.version = publication.info->version;
+    envelope.config_fingerprint = options_.config_fingerprint;
+    const auto envelope_bytes = codec::encode(envelope);
+    schema::Bytes proof;
+    if (keyring() != nullptr)
+      proof = make_proof(*keyring(), publication.info->protection,
+                         {publication.topic, envelope_bytes, publication.body});
+    const std::array<FrameView, 4> frames{as_frame(publication.topic), envelope_bytes, publication.body,
+                                          proof};
+    own_.put(Header{publication.topic, publication.info, envelope, nullptr, {}}, frames, publication.said);
+    std::uint64_t not_sent = 0;
+    for (Link& link : links_)
+      if (!link.joined || !send_frames(link.out, frames)) ++not_sent;
+    const std::lock_guard lock(mutex_);
+    stats_.not_sent += not_sent;
+  }
+
+  void read_joins(Link& link) {
+    zmq::message_t message;
+    while (link.out.recv(message, zmq::recv_flags::dontwait)) {
+      const auto text = message.to_string_view();
+      if (text.size() != 1) continue;  // forwarders subscribe to everything
+      link.joined = text.front() == '\x01';
+      joined_once_ = joined_once_ || link.joined;
+      if (link.joined) link.resend.emplace("", "");
+      std::uint32_t joined = 0;
+      for (const Link& each : links_) joined += each.joined ? 1 : 0;
+      const std::lock_guard lock(mutex_);
+      stats_.forwarders_joined = joined;
+    }
+  }
+
+  void step_resend(Link& link) {
+    std::uint64_t sent = 0;
+    if (link.resend &&
+        link.resend->step(own_, link.out, clock_now(), resent_per_turn, sent) == Replay::State::done)
+      link.resend.reset();
+  }
+
+  void read_messages(Link& link) {
+    for (std::size_t i = 0; i < messages_per_turn && parts_.receive(link.in); ++i) {
+      const Instant now = clock_now();
+      if (handlers_.on_frames) handlers_.on_frames(parts_.frames(), now);
+      auto outcome = receive(now);
+      if (outcome && handlers_.on_delivery)
+        handlers_.on_delivery(std::move(*outcome));
+      else if (!outcome && outcome.error().reason != Drop::duplicate && handlers_.on_drop)
+        handlers_.on_drop(outcome.error().reason, outcome.error().sender, as_text(parts_.frames()[0]),
+                          outcome.error().why);
+    }
+  }
+
+  tl::expected<schema::DeliveryPtr, Refusal> receive(Instant now) {
+    const std::lock_guard lock(mutex_);
+    return receiver_.on_frames(parts_.overlong() ? Frames() : parts_.frames(), now);
+  }
+
+  NodeOptions options_;
+  NodeHandlers handlers_;
+  Outbox outbox_;
+  mutable std::mutex mutex_;  // of stats_ and receiver_
+  NodeStats stats_;
+  Receiver receiver_;
+  LastValues own_;
+  std::string nonce_;
+  std::map<std::string, std::uint64_t> sequences_;
+  std::deque<Publication> held_;
+  Parts parts_;
+  zmq::context_t context_;
+  std::vector<Link> links_;
+  Instant started_{};
+  bool joined_once_ = false;
+  std::optional<Instant> stop_by_;
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::start(NodeOptions options, NodeHandlers handlers) {
+  try {
+    auto out = std::make_unique<NodeImpl>(std::move(options), std::move(handlers));
+    if (auto status = out->open(); !status) return tl::unexpected(std::move(status.error()));
+    return out;
+  } catch (const zmq::error_t& error) {
+    return fail(ErrorKind::io, fmt::format("the bus cannot be opened: {}", error.what()));
+  }
+}
+
+}  // namespace signalbox::bus
