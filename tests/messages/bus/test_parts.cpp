@@ -1,0 +1,231 @@
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "messages/bus/authority.hpp"
+#include "messages/bus/capture.hpp"
+#include "messages/bus/endpoint.hpp"
+#include "messages/bus/incarnation.hpp"
+#include "messages/bus/last_values.hpp"
+#include "tests/messages/bus/support.hpp"
+
+using namespace signalbox;
+using namespace signalbox::bus;
+using namespace signalbox::tests;
+
+namespace {
+int mode_of(const std::string& path) {
+  struct stat info {};
+  ::stat(path.c_str(), &info);
+  return static_cast<int>(info.st_mode & 0777);
+}
+std::string content_of(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(keys_are_private_belong_together_and_are_not_overwritten) {
+  const Folder folder;
+  const std::string dir = folder / "keys";
+  BOOST_TEST_REQUIRE(error_of(keys_init(dir, {proxy, router, bus_a})) == "");
+  BOOST_TEST(mode_of(dir) == 0700);
+  for (const char* file : {"directory.tsv", "fleet.mac", "proxy-east.secret", "router-east.secret"})
+    BOOST_TEST(mode_of(dir + "/" + file) == 0600, file);
+
+  const auto proxy_keys = load_keyring(dir, proxy.id);
+  const auto router_keys = load_keyring(dir, router.id);
+  BOOST_TEST_REQUIRE(error_of(proxy_keys) == "");
+  BOOST_TEST_REQUIRE(error_of(router_keys) == "");
+  BOOST_TEST((proxy_keys->identity == proxy));
+  BOOST_TEST((proxy_keys->fleet_mac == router_keys->fleet_mac));
+  BOOST_TEST(proxy_keys->directory.members().size() == 3u);
+  BOOST_TEST(router_keys->directory.find_curve(proxy_keys->curve_public)->identity.id.str() == "proxy-east");
+
+  BOOST_TEST(keys_init(dir, {proxy}).error().text() ==
+             dir + ": there are keys already; name another folder, or remove this one");
+  BOOST_TEST((load_keyring(dir, monitor.id).error().kind == ErrorKind::not_found));
+  BOOST_TEST((load_keyring(folder / "none", proxy.id).error().kind == ErrorKind::not_found));
+}
+
+BOOST_AUTO_TEST_CASE(secrets_that_others_can_read_or_that_do_not_belong_are_refused) {
+  const Folder folder;
+  const std::string dir = folder / "keys";
+  BOOST_TEST_REQUIRE(error_of(keys_init(dir, {proxy, router})) == "");
+  ::chmod((dir + "/proxy-east.secret").c_str(), 0644);
+  BOOST_TEST((load_keyring(dir, proxy.id).error().kind == ErrorKind::denied));
+  ::chmod((dir + "/proxy-east.secret").c_str(), 0600);
+  std::filesystem::copy_file(dir + "/router-east.secret", dir + "/proxy-east.secret",
+                             std::filesystem::copy_options::overwrite_existing);
+  BOOST_TEST((load_keyring(dir, proxy.id).error().kind == ErrorKind::conflict));
+  BOOST_TEST(!keys_init(folder / "twice", {proxy, proxy}).has_value());
+  BOOST_TEST(!keys_init(folder / "none", {}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(without_keys_the_bus_stays_on_this_host) {
+  const Folder folder;
+  const Folder open;
+  ::chmod((open / "").c_str(), 0755);
+  struct Row {
+    std::string endpoint;
+    bool with_keys, without_keys;
+  };
+  const Row table[] = {
+      {"tcp://127.0.0.1:5000", true, true},
+      {"tcp://localhost:5000", true, true},
+      {"tcp://[::1]:5000", true, true},
+      {"tcp://10.0.0.1:5000", true, false},
+      {"tcp://*:5000", true, false},
+      {"tcp://0.0.0.0:5000", true, false},
+      {"tcp://127.0.0.1", false, false},
+      {"udp://127.0.0.1:5000", false, false},
+      {"ipc://" + (folder / "bus"), true, true},
+      {"ipc://" + (open / "bus"), true, false},
+      {"ipc://relative", false, false},
+      {"", false, false},
+  };
+  for (const Row& row : table) {
+    BOOST_TEST(check_endpoint(row.endpoint, true).has_value() == row.with_keys, row.endpoint);
+    BOOST_TEST(check_endpoint(row.endpoint, false).has_value() == row.without_keys, row.endpoint);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(every_kind_has_authors_who_may_speak_on_its_topics_only) {
+  for (const schema::MessageInfo& info : schema::catalog()) {
+    Identity identity{ProcessName("me"), Role::tool, ClusterName("east")};
+    while (!info.authors.has(identity.role))
+      identity.role = static_cast<Role>(static_cast<int>(identity.role) + 1);
+    std::string good;
+    for (std::string_view rest = info.topic; !rest.empty();) {
+      const auto part = rest.substr(0, rest.find('/'));
+      rest.remove_prefix(part.size() + 1);
+      if (part == "<role>")
+        good += name_of(identity.role);
+      else if (part == "<cluster>")
+        good += "east";
+      else
+        good += part.starts_with('<') ? "me" : part;
+      good += '/';
+    }
+    BOOST_TEST(error_of(check_author(info, good, identity.id, &identity)) == "");
+    for (const std::string& bad : std::vector<std::string>{"", "/", "x/", good.substr(1), good + "x/"})
+      BOOST_TEST(!check_author(info, bad, identity.id, &identity).has_value(), info.name << " on " << bad);
+    std::string wild = good;
+    wild.replace(wild.rfind("me/"), 2, "a b");
+    BOOST_TEST(!check_author(info, wild, identity.id, &identity).has_value(), wild);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(each_start_is_a_later_life) {
+  const Folder folder;
+  const auto first = next_incarnation(folder / "", proxy.id);
+  const auto second = next_incarnation(folder / "", proxy.id);
+  BOOST_TEST_REQUIRE(error_of(first) == "");
+  BOOST_TEST(second->counter == first->counter + 1);
+  BOOST_TEST(second->random != first->random);
+  BOOST_TEST(first->counter > 1'700'000'000u);  // a lost file does not fall behind
+  std::ofstream(folder / "proxy-east.incarnation") << "nonsense\n";
+  BOOST_TEST((next_incarnation(folder / "", proxy.id).error().kind == ErrorKind::invalid));
+  BOOST_TEST(!next_incarnation(folder / "missing", proxy.id).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(a_capture_gives_back_what_it_took_and_tells_damage) {
+  const Folder folder;
+  const std::string path = folder / "bus.capture";
+  Author author{nullptr, proxy.id};
+  std::vector<Packet> packets;
+  {
+    auto writer = CaptureWriter::create(path);
+    BOOST_TEST_REQUIRE(error_of(writer) == "");
+    for (int i = 0; i < 10; ++i) {
+      packets.push_back(author.say(signal_of("e1")));
+      BOOST_TEST(error_of(writer->write(packets.back().views(), instant_at(i * 1s))) == "");
+    }
+    BOOST_TEST(error_of(writer->flush()) == "");
+  }
+  BOOST_TEST((CaptureWriter::create(path).error().kind == ErrorKind::conflict));
+
+  auto reader = CaptureReader::open(path);
+  BOOST_TEST_REQUIRE(error_of(reader) == "");
+  for (int i = 0; i < 10; ++i) {
+    const auto message = reader->next();
+    BOOST_TEST_REQUIRE(error_of(message) == "");
+    BOOST_TEST((*message)->arrived.time_since_epoch().count() == Duration(i * 1s).count());
+    BOOST_TEST(((*message)->frames == packets[static_cast<std::size_t>(i)].parts));
+  }
+  BOOST_TEST(!reader->next()->has_value());
+
+  const std::string whole = content_of(path);
+  const auto outcome_of = [&](const std::string& content) {
+    std::ofstream(path, std::ios::trunc | std::ios::binary) << content;
+    auto damaged = CaptureReader::open(path);
+    if (!damaged) return std::string("no capture");
+    for (int i = 0;; ++i) {
+      const auto message = damaged->next();
+      if (!message || !*message) return fmt::format("{}{}", i, message ? "" : " and damage");
+    }
+  };
+  const std::size_t record = (whole.size() - 8) / 10;
+  BOOST_TEST(outcome_of(whole) == "10");
+  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record)) == "3");
+  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record + 1)) == "3 and damage");
+  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record - 1)) == "2 and damage");
+  BOOST_TEST(outcome_of(whole.substr(0, 5)) == "no capture");
+  std::string flipped = whole;
+  flipped[8 + 5 * record + 40] ^= 1;
+  BOOST_TEST(outcome_of(flipped) == "5 and damage");
+}
+
+namespace {
+
+struct Cache {
+  LastValues values{1 << 20, 3};
+  Author author{nullptr, proxy.id};
+
+  bool put(const Packet& packet, Duration at) {
+    const auto views = packet.views();
+    const auto header = read_header(views, nullptr);
+    BOOST_TEST_REQUIRE(header.has_value());
+    return values.put(*header, views, instant_at(at));
+  }
+  std::string topics(Duration at, std::string_view prefix = "") {
+    std::string out;
+    std::string after;
+    while (const auto* value = values.next(prefix, after, instant_at(at)))
+      after = value->topic, out += after + " ";
+    return out;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_cache_keeps_the_latest_value_of_each_topic) {
+  Cache cache;
+  const auto first = cache.author.say(signal_of("e1"));
+  const auto second = cache.author.say(signal_of("e1"));
+  BOOST_TEST(cache.put(second, 1s));
+  BOOST_TEST(!cache.put(first, 1s));
+  BOOST_TEST(!cache.put(second, 1s));
+  BOOST_TEST(cache.put(cache.author.say(signal_of("e2")), 2s));
+  BOOST_TEST(cache.topics(3s) == "signal/east/e1/ signal/east/e2/ ");
+  BOOST_TEST(cache.topics(3s, "signal/east/e2/") == "signal/east/e2/ ");
+  BOOST_TEST(cache.topics(3s, "beat/") == "");
+  BOOST_TEST(cache.values.next("", "", instant_at(3s))->age(instant_at(3s)) == Duration(2s));
+}
+
+BOOST_AUTO_TEST_CASE(the_cache_lets_go_what_is_old_superseded_or_too_much) {
+  Cache cache;
+  BOOST_TEST(cache.put(cache.author.say(signal_of("e1")), 1s));
+  BOOST_TEST(cache.put(cache.author.say(decision_of("d")), 1s));  // passed on, never kept
+  BOOST_TEST(cache.topics(11s) == "signal/east/e1/ ");
+  BOOST_TEST(cache.topics(11s + 1ns) == "");
+  BOOST_TEST(cache.values.bytes() == 0u);
+
+  Author new_life{nullptr, proxy.id, {2, 5}};
+  BOOST_TEST(cache.put(new_life.say(signal_of("e1")), 20s));
+  BOOST_TEST(!cache.put(cache.author.say(signal_of("e1")), 20s));
+  for (const std::string_view engine : {"e2", "e3", "e4"})
+    BOOST_TEST(cache.put(new_life.say(signal_of(engine)), 21s));
+  BOOST_TEST(cache.topics(21s) == "signal/east/e2/ signal/east/e3/ signal/east/e4/ ");
+  BOOST_TEST(cache.values.evicted() == 1u);
+}
