@@ -26,6 +26,19 @@ struct ProcessOptions {
   std::string log_level = "info";
 };
 
+/// One page of the operators' port that a role adds. `serve` gets what follows the path, and the body; it runs on that
+/// port's thread.
+struct OperatorAnswer {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+};
+struct OperatorPage {
+  std::string method;
+  std::string path;  ///< a prefix
+  std::function<OperatorAnswer(const std::string& rest, std::string_view body)> serve;
+};
+
 /// Built once; everything but publish(), log() and give_up() belongs to the main thread.
 class Process {
  public:
@@ -42,7 +55,7 @@ class Process {
   const StateDir& state() const { return *state_; }
   const std::optional<bus::Keyring>& keyring() const { return keyring_; }
   bus::Identity identity() const { return identity_; }
-  Board& board() { return *board_; }
+  Board& board() const { return *board_; }
   std::shared_ptr<Ports> ports() const { return ports_; }
 
   /// Hosts a machine. It hears the messages of its role_info(), or only these topic prefixes.
@@ -66,6 +79,12 @@ class Process {
   /// Called in order of registration when the process shall stop (each may take its time), and on SIGHUP.
   void on_stop(std::function<void()> task) { stop_tasks_.push_back(std::move(task)); }
   void on_reload(std::function<void()> task) { reload_tasks_.push_back(std::move(task)); }
+
+  void add_page(OperatorPage page) { pages_.push_back(std::move(page)); }
+  const std::vector<OperatorPage>& pages() const { return pages_; }
+  /// Adds to /metrics; called on the operators' thread.
+  void add_metrics(std::function<std::string()> text) { metrics_.push_back(std::move(text)); }
+  const std::vector<std::function<std::string()>>& metrics() const { return metrics_; }
 
   /// Said in beats: where clients and operators find this process.
   void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
@@ -103,6 +122,8 @@ class Process {
   std::unique_ptr<caf::actor_system> system_;
   std::vector<Listener> listeners_;  ///< complete before the bus is joined, then only read
   std::vector<std::function<void()>> stop_tasks_, reload_tasks_;
+  std::vector<OperatorPage> pages_;
+  std::vector<std::function<std::string()>> metrics_;
   std::string endpoint_;
   Instant started_;
   std::atomic<bool> failed_{false};

@@ -1,5 +1,6 @@
 #include "actors/roles/roles.hpp"
 
+#include "actors/cluster_router/role.hpp"
 #include "actors/engine_proxy/role.hpp"
 #include "actors/policy_keeper/role.hpp"
 
@@ -8,6 +9,7 @@ namespace signalbox::actors {
 std::span<const kit::RoleEntry> roles() {
   static constexpr kit::RoleEntry all[] = {
       {Role::engine_proxy, sentence_of(Role::engine_proxy), engine_proxy::start},
+      {Role::cluster_router, sentence_of(Role::cluster_router), cluster_router::start},
       {Role::policy_keeper, sentence_of(Role::policy_keeper), policy_keeper::start},
   };
   return all;

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "actors/kit/process.hpp"
+#include "actors/operator/server.hpp"
 #include "actors/roles/forwarder.hpp"
 #include "actors/roles/roles.hpp"
 
@@ -51,6 +52,12 @@ int run_role(std::string_view role, const config::Config& config, const ProcessN
   auto process = kit::Process::open(std::move(opened));
   if (!process) return complain(process.error().text(), failed);
   if (const auto started = entry->start(**process); !started) return complain(started.error().text(), failed);
+  std::unique_ptr<operators::Server> operator_port;
+  if (!row->operator_listen.empty()) {
+    auto listening = operators::Server::start(row->operator_listen, **process);
+    if (!listening) return complain(listening.error().text(), failed);
+    operator_port = *std::move(listening);
+  }
   return (*process)->run();
 }
 

@@ -46,7 +46,8 @@ const kit::RoleInfo& Machine::role_info() {
 Machine::Machine(Options options)
     : options_(std::move(options)),
       plans_(options_.cluster, options_.epoch, std::make_shared<const schema::FleetTable>(options_.table)),
-      reports_(options_.cluster) {}
+      reports_(options_.cluster),
+      gateway_(options_.gateway) {}
 
 /// From what the life before kept: a router that is restarted serves at once.
 void Machine::start(Instant now, Effects& effects) {

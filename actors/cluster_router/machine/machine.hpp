@@ -47,6 +47,7 @@ struct Options {
   std::uint64_t epoch = 0;
   schema::FleetTable table;  ///< as the configuration declares it
   Kept kept;
+  GatewayState gateway;  ///< as it is already known
   Duration report = 500ms;
   Duration share = 250ms;
 };

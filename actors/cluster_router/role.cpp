@@ -1,0 +1,209 @@
+#include "actors/cluster_router/role.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <future>
+
+#include "actors/cluster_router/gateway/gateway_thread.hpp"
+#include "actors/cluster_router/machine/machine.hpp"
+#include "actors/cluster_router/pump.hpp"
+#include "actors/kit/fleet/table.hpp"
+#include "messages/codec/codec.hpp"
+
+namespace signalbox::cluster_router {
+
+namespace {
+
+constexpr Duration batch_period = 250ms, pump_period = 50ms, question_limit = 1s;
+
+/// Keys the hashes of prompts: the same in all routers of a fleet, unknown outside.
+std::uint64_t fleet_secret(const kit::Process& process) {
+  if (!process.keyring()) return digest_of(process.config().fleet).fingerprint();
+  return digest_of(std::span<const std::uint8_t>(process.keyring()->fleet_mac)).fingerprint();
+}
+
+gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const net::Address& listen) {
+  const config::Router& router = process.config().router;
+  gateway::GatewayThreadOptions out;
+  out.listen = listen;
+  out.batch_period = batch_period;
+  out.gateway.dispatcher.cluster = process.cluster();
+  out.gateway.dispatcher.router = process.id();
+  out.gateway.dispatcher.incarnation = process.incarnation();
+  out.gateway.dispatcher.seed = process.incarnation().random;
+  out.gateway.dispatcher.records = router.decisions;
+  out.gateway.server.max_body_bytes = static_cast<std::size_t>(router.body_limit_mib) << 20;
+  out.gateway.server.max_connections = router.connections;
+  out.gateway.reader.fleet_secret = fleet_secret(process);
+  return out;
+}
+
+gateway::EngineAccessMap access_of(const config::Config& config) {
+  gateway::EngineAccessMap out;
+  for (const auto& engine : config.engines) out[engine.name].connections = engine.connections;
+  return out;
+}
+
+/// What the actor and the operators' pages share. The gateway outlives the actor: it serves on when that is gone.
+class Front {
+ public:
+  Front(const kit::Process& process, const net::Address& listen)
+      : access_(access_of(process.config())), gateway_(gateway_options(process, listen)) {}
+
+  gateway::GatewayThread& thread() { return gateway_; }
+
+  /// In the actor.
+  void swap(const SwapView& swap) {
+    if (!doors_ || !table_ || table_->content != swap.view->table->content)
+      doors_ = gateway::build_address_book(*swap.view->table, access_);
+    table_ = swap.view->table;
+    gateway_.publish({swap.view, doors_});
+  }
+
+  /// Finishes what is open, for `grace` at most.
+  void drain(Duration grace) {
+    auto done = std::make_shared<std::promise<void>>();
+    auto drained = done->get_future();
+    gateway_.drain(grace, [done] { done->set_value(); });
+    drained.wait_for(grace + question_limit);
+  }
+
+ private:
+  gateway::EngineAccessMap access_;
+  std::shared_ptr<const gateway::AddressBook> doors_;
+  kit::TablePtr table_;
+  gateway::GatewayThread gateway_;
+};
+
+using Answer = kit::OperatorAnswer;
+
+Answer problem(int status, std::string_view text) { return {status, "text/plain", std::string(text) + "\n"}; }
+
+Answer explain(Front& front, const std::string& text) {
+  const auto id = routing::parse_decision_id(text);
+  if (!id) return problem(400, "that is no decision's id");
+  const auto record = front.thread().ask(
+      [id](gateway::Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
+  if (!record) return problem(503, "the event loop did not answer in time");
+  if (!*record) return problem(404, "this router does not hold that decision, or no longer");
+  return {200, "application/json", codec::to_json(schema::Message(**record)) + "\n"};
+}
+
+Answer show_snapshot(Front& front) {
+  using Found = std::shared_ptr<const schema::RoutingSnapshot>;
+  const auto snapshot = front.thread().ask(
+      [](gateway::Gateway& g) { return g.dispatcher().view() ? g.dispatcher().view()->snapshot : Found(); },
+      question_limit);
+  if (!snapshot) return problem(503, "the event loop did not answer in time");
+  if (!*snapshot) return problem(404, "no snapshot is in force");
+  return {200, "application/json", codec::to_json(schema::Message(**snapshot)) + "\n"};
+}
+
+/// The decision alone, for other proxies: the body is the request that would be sent.
+Answer would_route(Front& front, std::string_view body) {
+  constexpr std::size_t padding = 64;  // simdjson reads past the end
+  auto text = std::make_shared<std::string>(body);
+  const std::size_t length = text->size();
+  text->append(padding, '\0');
+  const auto record = front.thread().ask(
+      [text, length](gateway::Gateway& g) {
+        net::Request request;
+        request.head.method = "POST";
+        request.head.target = "/v1/chat/completions";
+        request.body = std::string_view(*text).substr(0, length);
+        return g.would_decide(request);
+      },
+      question_limit);
+  if (!record) return problem(503, "the event loop did not answer in time");
+  if (!*record) return problem(record->error().status, record->error().message);
+  return {200, "application/json", codec::to_json(schema::Message(**record)) + "\n"};
+}
+
+void add_pages(kit::Process& process, const std::shared_ptr<Front>& front) {
+  process.add_page(
+      {"GET", "/explain/", [front](const std::string& id, auto) { return explain(*front, id); }});
+  process.add_page({"GET", "/snapshot", [front](const std::string&, auto) { return show_snapshot(*front); }});
+  process.add_page(
+      {"POST", "/v1/route", [front](const std::string&, auto body) { return would_route(*front, body); }});
+}
+
+std::string metrics_text(Front& front) {
+  const auto counters = front.thread().ask(
+      [](gateway::Gateway& g) { return std::pair(g.counters(), g.client_connections()); }, question_limit);
+  if (!counters) return {};
+  const auto& [c, connections] = *counters;
+  std::string out;
+  const auto counter = [&out](std::string_view name, std::string_view help, std::uint64_t value) {
+    out += fmt::format("# HELP {0} {1}\n# TYPE {0} counter\n{0} {2}\n", name, help, value);
+  };
+  counter("signalbox_router_requests_total", "Requests that were to be routed.", c.requests);
+  counter("signalbox_router_misfits_total", "Requests that could not be read or classified.", c.misfits);
+  counter("signalbox_router_refused_total", "Requests refused by policy or for want of engines.", c.refused);
+  counter("signalbox_router_malformed_total", "Requests refused by the HTTP server.", c.malformed);
+  counter("signalbox_router_attempts_total", "Calls to engines.", c.attempts);
+  counter("signalbox_router_answers_total", "Answers completed.", c.answers_completed);
+  counter("signalbox_router_streams_broken_total", "Answers that ended after their first byte by a fault.",
+          c.streams_broken);
+  counter("signalbox_router_events_total", "Server-sent events relayed.", c.events);
+  counter("signalbox_router_batches_dropped_total", "Batches that the actor did not take in time.",
+          front.thread().dropped_batches());
+  out += fmt::format(
+      "# HELP signalbox_router_connections Client connections open.\n# TYPE signalbox_router_connections "
+      "gauge\n"
+      "signalbox_router_connections {}\n",
+      connections);
+  return out;
+}
+
+Options machine_options(const kit::Process& process) {
+  Options out;
+  out.id = process.id();
+  out.cluster = process.cluster();
+  out.incarnation = process.incarnation();
+  out.epoch = process.config().fleet_epoch;
+  out.table = kit::fleet_table(process.config());
+  out.kept = {process.state().read(Machine::policy_name), process.state().read(Machine::table_name),
+              process.state().read(Machine::snapshot_name)};
+  out.report = process.config().intervals.report;
+  out.share = process.config().intervals.share;
+  return out;
+}
+
+/// Everything that its role hears, but of the snapshots only its cluster's.
+std::vector<std::string> prefixes(const kit::Process& process) {
+  std::vector<std::string> out = kit::Process::heard_by(Machine::role_info());
+  for (auto& prefix : out)
+    if (prefix == schema::topic_root(schema::RoutingSnapshot::info)) prefix += process.cluster().str() + "/";
+  return out;
+}
+
+}  // namespace
+
+Status start(kit::Process& process) {
+  const config::Process* row = process.config().find_process(process.id());
+  const auto listen = net::resolve_url(row->listen);
+  if (!listen) return tl::unexpected(listen.error());
+  auto front = std::make_shared<Front>(process, *listen);
+  if (const auto listening = front->thread().start(); !listening) return listening;
+  const auto teller = process.host<Machine>(
+      "cluster-router",
+      [&process, where = listen->text()] {
+        Options options = machine_options(process);
+        options.gateway = {true, where};
+        return Machine(std::move(options));
+      },
+      [front](const SwapView& swap, const auto&) { front->swap(swap); }, prefixes(process));
+  auto pump = std::make_shared<Pump>(pump_period, [front, teller] {
+    while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
+  });
+  add_pages(process, front);
+  process.add_metrics([front] { return metrics_text(*front); });
+  process.on_stop([front, pump, grace = process.config().router.drain_grace]() mutable {
+    front->drain(grace);
+    pump.reset();
+  });
+  return {};
+}
+
+}  // namespace signalbox::cluster_router
