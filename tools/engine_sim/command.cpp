@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "tools/cli/exit.hpp"
 #include "tools/engine_sim/server.hpp"
 
 namespace signalbox::engine_sim {
@@ -96,12 +97,7 @@ void add_engine_sim(CLI::App& app) {
                   "engine seconds in a second; its metrics count engine seconds")
       ->check(CLI::Range(0.001, 1000.0))
       ->capture_default_str();
-  command.callback([arguments] {
-    if (const Status served = serve(*arguments); !served) {
-      fmt::print(stderr, "signalbox engine-sim: {}\n", served.error().text());
-      throw CLI::RuntimeError(1);
-    }
-  });
+  command.callback([arguments] { cli::finish("engine-sim", serve(*arguments)); });
 }
 
 }  // namespace signalbox::engine_sim
