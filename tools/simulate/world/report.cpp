@@ -1,0 +1,124 @@
+#include "tools/simulate/world/report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace signalbox::simulate {
+
+Quantiles quantiles(std::vector<double>& values) {
+  Quantiles q{.count = values.size()};
+  if (values.empty()) return q;
+  std::sort(values.begin(), values.end());
+  const auto rank = [&](double p) {  // nearest rank
+    const auto at = static_cast<std::size_t>(std::ceil(p * static_cast<double>(values.size())));
+    return values[std::max<std::size_t>(at, 1) - 1];
+  };
+  q.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  q.p50 = rank(0.5);
+  q.p99 = rank(0.99);
+  return q;
+}
+
+std::size_t PhaseLoad::refusals() const {
+  return std::accumulate(refused.begin(), refused.end(), std::size_t{0});
+}
+std::size_t PhaseLoad::failures() const {
+  return std::accumulate(failed.begin(), failed.end(), std::size_t{0});
+}
+
+std::string describe(const Happening& h) {
+  switch (h.kind) {
+    case HappeningKind::slow: return fmt::format("engine {} takes {:g} times as long", h.engine, h.value);
+    case HappeningKind::freeze:
+      return fmt::format("engine {} {}", h.engine, h.value != 0 ? "freezes" : "thaws");
+    case HappeningKind::down:
+      return fmt::format("engine {} {}", h.engine, h.value != 0 ? "dies" : "is started");
+    case HappeningKind::demand:
+      return fmt::format("demand{} is {:g} times as high", h.load.empty() ? "" : " of " + h.load, h.value);
+    case HappeningKind::network:
+      return fmt::format("round trip from {} to {} becomes {:g} ms", h.from, h.to, h.value * 1e3);
+    case HappeningKind::kill:
+      return fmt::format("process {} {}", h.process, h.value != 0 ? "is killed" : "is started");
+  }
+  return {};
+}
+
+Recorder::Recorder(const Scenario& scenario) : scenario_(scenario), sent_(scenario.config.engines.size()) {
+  phase_starts_.push_back(instant_at(scenario.warmup));
+  for (const Happening& h : scenario.happenings)
+    if (instant_at(h.at) > phase_starts_.back()) phase_starts_.push_back(instant_at(h.at));
+  phases_.assign(phase_starts_.size(), std::vector<Collected>(scenario.loads.size()));
+}
+
+std::size_t Recorder::phase_of(Instant at) const {
+  const auto after = std::upper_bound(phase_starts_.begin(), phase_starts_.end(), at);
+  return static_cast<std::size_t>(after - phase_starts_.begin()) - 1;
+}
+
+void Recorder::record(const Outcome& outcome) {
+  if (outcome.engine.valid()) sent_[outcome.engine.at()] += 1;
+  if (outcome.arrived < phase_starts_.front()) return;
+  Collected& to = phases_[phase_of(outcome.arrived)][outcome.load];
+  ++to.counts.offered;
+  if (outcome.refused != schema::RefuseReason::none) {
+    ++to.counts.refused[static_cast<std::size_t>(outcome.refused)];
+  } else if (!outcome.served()) {
+    ++to.counts.failed[static_cast<std::size_t>(outcome.end)];
+  } else {
+    ++to.counts.served;
+    to.ttft_s.push_back(to_seconds(outcome.first_byte - outcome.arrived));
+    to.e2e_s.push_back(to_seconds(outcome.ended - outcome.arrived));
+  }
+}
+
+std::vector<double> Recorder::take_sent_shares() {
+  std::vector<double> shares(sent_.size());
+  shares.swap(sent_);
+  const double total = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share = total > 0 ? share / total : 0;
+  return shares;
+}
+
+Report Recorder::report() const {
+  Report report;
+  report.scenario = scenario_.name;
+  report.seed = scenario_.seed;
+  report.duration = scenario_.duration;
+  for (const config::Engine& engine : scenario_.config.engines) report.engines.push_back(engine.name.str());
+  for (const Load& load : scenario_.loads) report.loads.push_back(load.name);
+  report.samples = samples_;
+  for (std::size_t p = 0; p < phases_.size(); ++p) {
+    Phase phase;
+    phase.from = phase_starts_[p];
+    phase.until = p + 1 < phases_.size() ? phase_starts_[p + 1] : instant_at(scenario_.duration);
+    for (const Happening& h : scenario_.happenings)
+      if (p > 0 && instant_at(h.at) == phase.from)
+        phase.opens_with += (phase.opens_with.empty() ? "" : "; ") + describe(h);
+    for (Collected collected : phases_[p]) {
+      collected.counts.ttft_s = quantiles(collected.ttft_s);
+      collected.counts.e2e_s = quantiles(collected.e2e_s);
+      phase.loads.push_back(collected.counts);
+    }
+    report.phases.push_back(std::move(phase));
+  }
+  for (std::size_t p = 1; p < phases_.size(); ++p) {
+    // From the middle of the phase before to the end of this one: what was before is then settled.
+    const Phase& before = report.phases[p - 1];
+    const Instant from = before.from + (before.until - before.from) / 2;
+    std::vector<WeightAnswer> answers;
+    for (std::size_t e = 0; e < report.engines.size(); ++e) {
+      std::vector<Sample> weights;
+      for (const SampleRow& row : samples_)
+        if (row.at >= from && row.at < report.phases[p].until)
+          weights.push_back({row.at, row.engines[e].planned});
+      answers.push_back({e, answer_to_step(weights, report.phases[p].from, 0.02)});
+    }
+    report.answers.push_back(std::move(answers));
+  }
+  return report;
+}
+
+}  // namespace signalbox::simulate

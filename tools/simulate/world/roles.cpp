@@ -1,0 +1,143 @@
+// What the world knows of each role: how to make its machines and what their commands do.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "actors/cluster_router/machine/machine.hpp"
+#include "actors/engine_proxy/machine/machine.hpp"
+#include "actors/kit/fleet/table.hpp"
+#include "actors/policy_keeper/machine/machine.hpp"
+#include "tools/engine_sim/api/metrics.hpp"
+#include "tools/simulate/world/process.hpp"
+
+namespace signalbox::simulate {
+
+MemberId RoleBuilder::new_member() {
+  world.member_clusters_.push_back(process.place.cluster);
+  return static_cast<MemberId>(world.member_clusters_.size() - 1);
+}
+
+template <kit::Machine M>
+Node<M>& RoleBuilder::add(M machine, typename Node<M>::Act act) {
+  auto node = std::make_unique<Node<M>>(world.queue_, world.bus_, new_member(), process.place,
+                                        std::move(machine), std::move(act));
+  Node<M>& added = *node;
+  process.nodes.push_back(std::move(node));
+  return added;
+}
+
+Status RoleBuilder::build() {
+  switch (process.role) {
+    case Role::policy_keeper: return build_policy_keeper(), Status{};
+    case Role::engine_proxy: return build_engine_proxy(), Status{};
+    case Role::cluster_router: return build_cluster_router(), Status{};
+    default:
+      return invalid(fmt::format("the virtual world has no role {}", process.row.role), process.row.id.str());
+  }
+}
+
+void RoleBuilder::build_policy_keeper() {
+  using policy_keeper::Machine;
+  const std::string kept = process.place.kept[std::string(Machine::kept_name)];
+  add<Machine>(Machine({process.row.id, "policy", kept}),
+               [&w = world](const policy_keeper::ReadPolicy&, const Teller<Machine>& tell) {
+                 w.queue_.in(1ms, [&w, tell] { tell(policy_keeper::PolicyText{w.scenario_.policy}); });
+               });
+}
+
+namespace {
+
+engine_proxy::Options proxy_options(const config::Config& config, const config::Engine& engine,
+                                    const ProcessPlace& place) {
+  const config::Profile& profile = config.profile_of(engine);
+  const double scale = engine.capacity_scale;
+  engine_proxy::Options options;
+  options.engine = engine.name;
+  options.cluster = engine.cluster;
+  options.kind = EngineKind::sim;  // whatever it is in earnest: here it is one
+  options.url = engine.url;
+  options.curve = {profile.a / scale, profile.b / scale, profile.k / scale, profile.c / scale, 1.0};
+  options.kv_tokens = static_cast<double>(profile.kv_tokens);
+  options.max_batch = profile.max_batch;
+  options.models = engine.models;
+  options.interval = config.intervals.scrape;
+  const auto kept = place.kept.find(engine_proxy::Machine::kept_name(engine.name));
+  if (kept != place.kept.end()) options.kept = kept->second;
+  options.fresh = place.incarnation;
+  return options;
+}
+
+bool cares_for(const config::Process& process, const config::Engine& engine) {
+  if (process.engines.empty()) return process.cluster == engine.cluster;
+  return std::find(process.engines.begin(), process.engines.end(), engine.name) != process.engines.end();
+}
+
+}  // namespace
+
+// A scrape takes a round trip; a dead engine refuses at once, as its host still answers.
+void RoleBuilder::build_engine_proxy() {
+  using engine_proxy::Machine;
+  const config::Config& config = world.scenario_.config;
+  for (std::size_t row = 0; row < config.engines.size(); ++row) {
+    const config::Engine& engine = config.engines[row];
+    if (!cares_for(process.row, engine)) continue;
+    add<Machine>(
+        Machine(proxy_options(config, engine, process.place)),
+        [&w = world, &engine, row, cluster = process.place.cluster](const engine_proxy::StartScrape& scrape,
+                                                                    const Teller<Machine>& tell) {
+          const Duration there = w.network_.one_way(cluster, engine.cluster);
+          w.queue_.in(there, [&w, &engine, row, cluster, scrape, tell] {
+            const EngineHost& host = w.data_.engine(row);
+            engine_proxy::ScrapeResult result;
+            result.number = scrape.number;
+            result.page = scrape.page;
+            result.fault = host.up() ? engine_proxy::FetchFault::none : engine_proxy::FetchFault::unreachable;
+            if (host.up()) {
+              result.status = 200;
+              result.body = engine_sim::metrics_text(host.machine(), engine.models.front().str(),
+                                                     to_seconds(host.started().time_since_epoch()));
+            }
+            w.queue_.in(w.network_.one_way(engine.cluster, cluster), [tell, result] { tell(result); });
+          });
+        });
+  }
+}
+
+// The control side hands views to the event loop; the loop hands out what happened at each share interval, as the gateway
+// does. A process that is started again keeps its loop: what dies here is its control side.
+void RoleBuilder::build_cluster_router() {
+  using cluster_router::Machine;
+  const config::Config& config = world.scenario_.config;
+  if (!process.router)
+    process.router = world.data_.add_router({.cluster = process.row.cluster,
+                                             .router = process.row.id,
+                                             .incarnation = process.place.incarnation,
+                                             .seed = world.rng_.next()});
+  cluster_router::Options options;
+  options.id = process.row.id;
+  options.cluster = process.row.cluster;
+  options.incarnation = process.place.incarnation;
+  options.epoch = config.fleet_epoch;
+  options.table = kit::fleet_table(config);
+  options.kept = {process.place.kept[std::string(Machine::policy_name)],
+                  process.place.kept[std::string(Machine::table_name)],
+                  process.place.kept[std::string(Machine::snapshot_name)]};
+  options.report = config.intervals.report;
+  options.share = config.intervals.share;
+  Node<Machine>& node = add<Machine>(
+      Machine(std::move(options)),
+      [&w = world, router = *process.router](const cluster_router::SwapView& swap, const Teller<Machine>&) {
+        w.data_.adopt(router, swap.view);
+      });
+  drain_each(config.intervals.share, *process.router, node.teller());
+}
+
+void RoleBuilder::drain_each(Duration interval, std::size_t router, Teller<cluster_router::Machine> tell) {
+  world.queue_.in(interval, [interval, router, tell, builder = *this]() mutable {
+    if (!tell) return;
+    tell(cluster_router::BatchIn{builder.world.data_.dispatcher(router).drain(builder.world.queue_.now())});
+    builder.drain_each(interval, router, tell);
+  });
+}
+
+}  // namespace signalbox::simulate

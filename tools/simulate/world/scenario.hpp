@@ -1,0 +1,79 @@
+// One experiment: a fleet, its policy, the load on it, and what happens meanwhile. Read from TOML by tools/simulate.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster-config/schema/topology.hpp"
+#include "messages/base/criticality.hpp"
+#include "messages/base/ids.hpp"
+#include "messages/base/time.hpp"
+#include "tools/simulate/world/content.hpp"
+
+namespace signalbox::simulate {
+
+/// A length with its spread: log-normal with this mean; sigma of the logarithm, 0 for a constant.
+struct Length {
+  double mean_tokens = 0;
+  double sigma = 0;
+};
+
+/// A request of a recorded trace; `at` counts from the trace's start.
+struct TraceRow {
+  Duration at{};
+  Content prompt;
+  std::uint32_t output_tokens = 0;
+};
+
+/// Requests of one kind that enter one cluster.
+struct Load {
+  std::string name;  ///< in the report
+  ClusterName cluster;
+  std::string tenant;
+  std::string model;
+  std::optional<Criticality> asked;
+  double rate_per_s = 0;  ///< Poisson; unused with a trace
+  Length prompt;
+  Length output;
+  std::uint32_t prefixes = 0;       ///< number of shared beginnings; 0: prompts share nothing
+  std::uint32_t prefix_tokens = 0;  ///< of each shared beginning, before the prompt's own tokens
+  std::vector<TraceRow> trace;      ///< ascending; replayed once
+};
+
+enum class HappeningKind : std::uint8_t {
+  slow,     ///< an engine's steps take `value` times as long
+  freeze,   ///< an engine makes no progress; value 0 thaws it
+  down,     ///< an engine's process is gone; value 0 starts it anew, empty
+  demand,   ///< the rate of a load (or of all) is multiplied by `value`
+  network,  ///< the round trip from one cluster to another becomes `value` seconds
+  kill,     ///< a process of the fleet is gone; value 0 starts it anew
+};
+
+struct Happening {
+  Duration at{};
+  HappeningKind kind = HappeningKind::slow;
+  EngineName engine;
+  std::string load;  ///< empty: all
+  ClusterName from, to;
+  ProcessName process;
+  double value = 0;
+};
+
+struct Scenario {
+  std::string name;
+  std::uint64_t seed = 1;
+  Duration duration = 300s;
+  Duration warmup = 30s;  ///< requests that arrive before are not in the latencies
+  Duration sample = 1s;   ///< between two samples of the weights
+  config::Config config;
+  std::string policy;  ///< its text
+  std::vector<Load> loads;
+  std::vector<Happening> happenings;  ///< ascending
+  double network_jitter = 0.05;       ///< each message takes up to this share longer
+  Duration solve_time = 20ms;         ///< what a solve is taken to take
+  double step_noise = 0.05;           ///< of the engines
+};
+
+}  // namespace signalbox::simulate

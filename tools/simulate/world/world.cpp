@@ -1,0 +1,211 @@
+#include "tools/simulate/world/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/simulate/world/process.hpp"
+
+namespace signalbox::simulate {
+namespace {
+
+constexpr std::size_t most_warnings = 50;
+
+}  // namespace
+
+World::World(const Scenario& scenario)
+    : scenario_(scenario),
+      rng_(scenario.seed),
+      network_(scenario.config, scenario.network_jitter, rng_.split(1)),
+      recorder_(scenario),
+      bus_(queue_, [this](MemberId from, MemberId to) { return delay(from, to); }),
+      data_(queue_, network_, scenario.config, scenario.loads, scenario,
+            [this](const Outcome& outcome) { recorder_.record(outcome); }) {
+  bus_.set_tap(
+      [this](const schema::Message& message, const schema::Envelope& envelope) { watch(message, envelope); });
+  for (const config::Process& row : scenario.config.processes) {
+    processes_.push_back(std::make_unique<Process>(
+        row, queue_, [this, at = processes_.size()] { say_beat(*processes_[at]); }));
+    Process& process = *processes_.back();
+    process.role = value_of<Role>(row.role).value_or(Role::tool);
+    process.place.name = row.id;
+    process.place.cluster = row.cluster;
+    process.place.log = [this](LogEntry entry) { note(std::move(entry)); };
+  }
+  for (std::size_t load = 0; load < scenario.loads.size(); ++load)
+    sources_.emplace_back(scenario.loads[load], rng_.split(1000 + load));
+  arrival_wishes_.resize(sources_.size());
+}
+
+World::~World() = default;
+
+Result<Report> World::run() {
+  for (const auto& process : processes_)
+    if (const Status started = start(*process); !started) return tl::unexpected(started.error());
+  schedule_happenings();
+  for (std::size_t load = 0; load < sources_.size(); ++load) schedule_arrival(load);
+  queue_.in(scenario_.sample, [this] { take_sample(); });
+  queue_.run_until(instant_at(scenario_.duration));
+
+  Report report = recorder_.report();
+  report.events = queue_.happened();
+  report.messages = bus_.said();
+  report.snapshots = snapshots_said_;
+  report.warnings = warnings_;
+  return report;
+}
+
+Status World::start(Process& process) {
+  process.started = queue_.now();
+  ++process.place.incarnation.counter;
+  process.place.incarnation.random = rng_.next();
+  RoleBuilder builder{*this, process};
+  process.beat_author = builder.new_member();
+  if (Status built = builder.build(); !built) return built;
+  for (const auto& node : process.nodes) node->start();
+  process.beat.set(queue_.now());
+  return {};
+}
+
+void World::stop(Process& process) {
+  process.nodes.clear();
+  process.beat.set(end_of_time);
+}
+
+// The kit's process says this beside what its machines say.
+void World::say_beat(Process& process) {
+  kit::Standing standing = process.nodes.front()->standing();
+  for (const auto& node : process.nodes)
+    if (!node->standing().ready) standing.ready = false;
+  schema::Beat beat;
+  beat.role = process.role;
+  beat.id = process.place.name;
+  beat.cluster = process.place.cluster;
+  beat.ready = standing.ready;
+  beat.state = standing.state;
+  beat.leads = standing.leads;
+  beat.term = standing.term;
+  beat.snapshot = standing.snapshot;
+  beat.policy = standing.policy;
+  beat.uptime = queue_.now() - process.started;
+  if (const Status said =
+          bus_.say(process.beat_author, process.place.name, process.place.incarnation, std::move(beat));
+      !said)
+    note({queue_.now(), process.place.name, schema::Severity::critical, "bad_beat", said.error().text()});
+  process.beat.set(queue_.now() + scenario_.config.intervals.beat);
+}
+
+std::optional<Duration> World::delay(MemberId from, MemberId to) {
+  return network_.one_way(member_clusters_[from], member_clusters_[to]);
+}
+
+void World::watch(const schema::Message& message, const schema::Envelope& envelope) {
+  if (tap_) tap_(message, envelope);
+  const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&message);
+  if (snapshot == nullptr) return;
+  ++snapshots_said_;
+  const auto [place, fresh] = snapshots_.try_emplace(snapshot->cluster, *snapshot);
+  if (!fresh && place->second.version < snapshot->version) place->second = *snapshot;
+}
+
+void World::note(LogEntry entry) {
+  if (entry.severity == schema::Severity::info || warnings_.size() == most_warnings) return;
+  warnings_.push_back(fmt::format("{:.3f} s {} {}: {}", to_seconds(entry.at.time_since_epoch()),
+                                  entry.process, entry.event, entry.text));
+}
+
+void World::schedule_happenings() {
+  for (const Happening& happening : scenario_.happenings)
+    queue_.at(instant_at(happening.at), [this, &happening] { happen(happening); });
+}
+
+void World::happen(const Happening& h) {
+  const auto& engines = scenario_.config.engines;
+  const auto engine = static_cast<std::size_t>(
+      std::find_if(engines.begin(), engines.end(), [&](const auto& e) { return e.name == h.engine; }) -
+      engines.begin());
+  switch (h.kind) {
+    case HappeningKind::slow: {
+      engine_sim::Faults faults = data_.engine(engine).faults();
+      faults.slowness = h.value;
+      return data_.engine(engine).set_faults(faults);
+    }
+    case HappeningKind::freeze: {
+      engine_sim::Faults faults = data_.engine(engine).faults();
+      faults.frozen = h.value != 0;
+      return data_.engine(engine).set_faults(faults);
+    }
+    case HappeningKind::down:
+      if (h.value != 0) return data_.stop_engine(engine);
+      return data_.engine(engine).start();
+    case HappeningKind::network: return network_.set_round_trip(h.from, h.to, from_seconds(h.value));
+    case HappeningKind::demand:
+      for (std::size_t load = 0; load < sources_.size(); ++load) {
+        if (!h.load.empty() && scenario_.loads[load].name != h.load) continue;
+        sources_[load].set_factor(h.value);
+        schedule_arrival(load);
+      }
+      return;
+    case HappeningKind::kill:
+      for (const auto& process : processes_) {
+        if (process->row.id != h.process) continue;
+        if (h.value != 0)
+          stop(*process);
+        else if (!process->up())
+          (void)start(*process);  // it was built before
+      }
+      return;
+  }
+}
+
+void World::schedule_arrival(std::size_t load) {
+  const auto next = sources_[load].next_after(queue_.now());
+  const std::uint64_t wish = ++arrival_wishes_[load];
+  if (!next) return;
+  queue_.at(*next, [this, load, wish] {
+    if (wish != arrival_wishes_[load]) return;
+    arrive(load);
+    schedule_arrival(load);
+  });
+}
+
+// A cluster's routers share its requests evenly.
+void World::arrive(std::size_t load) {
+  Arrival arrival = sources_[load].take(queue_.now());
+  std::vector<std::size_t> routers;
+  for (const auto& process : processes_)
+    if (process->router && process->up() && process->place.cluster == scenario_.loads[load].cluster)
+      routers.push_back(*process->router);
+  if (routers.empty()) return;
+  data_.arrive(routers[rng_.below(routers.size())], load, std::move(arrival));
+}
+
+void World::take_sample() {
+  SampleRow row{.at = queue_.now(), .engines = std::vector<EngineSample>(data_.engines())};
+  const std::vector<double> sent = recorder_.take_sent_shares();
+  double planned = 0;
+  for (const auto& [cluster, snapshot] : snapshots_) {
+    std::map<ClassIndex, double> rate;
+    for (const schema::AdmitRow& admit : snapshot.admits)
+      planned += rate[admit.request_class] = admit.planned_rps * admit.admit;
+    for (const schema::WeightRow& weight : snapshot.weights)
+      row.engines[weight.engine.at()].planned += weight.weight * rate[weight.request_class];
+  }
+  for (std::size_t e = 0; e < data_.engines(); ++e) {
+    EngineSample& sample = row.engines[e];
+    sample.planned = planned > 0 ? sample.planned / planned : 0;
+    sample.served = sent[e];
+    if (!data_.engine(e).up()) continue;
+    const engine_sim::Load load = data_.engine(e).machine().load();
+    sample.running = load.running;
+    sample.waiting = load.waiting;
+    sample.kv_usage = static_cast<double>(load.kv_used_blocks) / load.kv_blocks;
+  }
+  for (const auto& process : processes_)
+    if (process->router)
+      row.waiting_at_routers += static_cast<std::uint32_t>(data_.dispatcher(*process->router).waiting());
+  recorder_.sample(std::move(row));
+  queue_.in(scenario_.sample, [this] { take_sample(); });
+}
+
+}  // namespace signalbox::simulate
