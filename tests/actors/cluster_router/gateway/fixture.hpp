@@ -26,6 +26,33 @@ timeouts connect 2s first_byte 20s gap 20s total 60s
 queue wait 5s depth 8 retry_after from 1s to 10s
 )";
 
+/// Engines e0, e1, ... that serve model "m" at these addresses, under this policy.
+inline Routes routes_to(const std::string& policy_text, const std::vector<std::string>& addresses) {
+  auto compiled = policy::compile_text(policy_text, "test.policy");
+  BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? std::string() : compiled.error().text()));
+  auto table = std::make_shared<schema::FleetTable>();
+  table->fleet = "test";
+  table->clusters.push_back({ClusterName("c1"), DomainName("r"), DomainName("here")});
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    schema::EngineRow row;
+    row.name = EngineName("e" + std::to_string(i));
+    row.cluster = ClusterIndex(0);
+    row.rack = DomainName("rack" + std::to_string(i));
+    row.url = "http://" + addresses[i];
+    row.models = {ModelName("m")};
+    row.step_s = 0.01, row.per_sequence_s = 0.001, row.per_prefill_token_s = 1e-5;
+    row.kv_tokens = 1e5, row.max_batch = 16;
+    table->engines.push_back(row);
+  }
+  routing::ViewInputs inputs;
+  inputs.cluster = ClusterName("c1");
+  inputs.policy = std::make_shared<policy::CompiledPolicy>(std::move(*compiled));
+  inputs.table = table;
+  auto view = routing::build_view(inputs, nullptr);
+  BOOST_REQUIRE_MESSAGE(view.has_value(), (view ? std::string() : view.error().detail));
+  return {*view, build_address_book(*table, {})};
+}
+
 struct GatewayFixture {
   net::Loop loop;
   std::vector<std::unique_ptr<net::ScriptedServer>> engines;
@@ -45,29 +72,9 @@ struct GatewayFixture {
   virtual ~GatewayFixture() { BOOST_TEST(gateway->dispatcher().open() == 0u); }
 
   void adopt(const std::string& policy_text) {
-    auto compiled = policy::compile_text(policy_text, "test.policy");
-    BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? std::string() : compiled.error().text()));
-    auto table = std::make_shared<schema::FleetTable>();
-    table->fleet = "test";
-    table->clusters.push_back({ClusterName("c1"), DomainName("r"), DomainName("here")});
-    for (std::size_t i = 0; i < engines.size(); ++i) {
-      schema::EngineRow row;
-      row.name = EngineName("e" + std::to_string(i));
-      row.cluster = ClusterIndex(0);
-      row.rack = DomainName("rack" + std::to_string(i));
-      row.url = "http://" + engines[i]->address().text();
-      row.models = {ModelName("m")};
-      row.step_s = 0.01, row.per_sequence_s = 0.001, row.per_prefill_token_s = 1e-5, row.kv_tokens = 1e5,
-      row.max_batch = 16;
-      table->engines.push_back(row);
-    }
-    routing::ViewInputs inputs;
-    inputs.cluster = ClusterName("c1");
-    inputs.policy = std::make_shared<policy::CompiledPolicy>(std::move(*compiled));
-    inputs.table = table;
-    auto view = routing::build_view(inputs, nullptr);
-    BOOST_REQUIRE_MESSAGE(view.has_value(), (view ? std::string() : view.error().detail));
-    gateway->adopt({*view, build_address_book(*table, {})});
+    std::vector<std::string> addresses;
+    for (const auto& engine : engines) addresses.push_back(engine->address().text());
+    gateway->adopt(routes_to(policy_text, addresses));
   }
 
   net::RawClient client() { return net::RawClient(loop, gateway->port()); }

@@ -1,0 +1,105 @@
+// The gateway on its own thread, met only through its two hand-over places.
+#include <future>
+#include <thread>
+
+#include "actors/cluster_router/gateway/gateway_thread.hpp"
+#include "tests/actors/cluster_router/gateway/fixture.hpp"
+
+using namespace signalbox;
+using namespace signalbox::gateway;
+using namespace signalbox::net;
+
+namespace {
+
+GatewayThreadOptions fast_batches() {
+  GatewayThreadOptions options;
+  options.listen = *resolve("127.0.0.1", 0);
+  options.batch_period = 5ms;
+  options.batches_kept = 4;
+  return options;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(routes_go_in_and_batches_come_out) {
+  Loop loop;
+  ScriptedServer engine(loop);
+  GatewayThread thread(fast_batches());
+  BOOST_REQUIRE(thread.start().has_value());
+  thread.publish(routes_to(test_policy, {engine.address().text()}));
+  BOOST_TEST(*thread.ask([](Gateway& gateway) { return gateway.dispatcher().view() != nullptr; }, 10s));
+  RawClient client(loop, thread.port());
+  client.send(chat());
+  BOOST_REQUIRE(engine.hears(0, "\"hi\""));
+  engine.peers[0]->say(json_answer("{\"ok\":1}"));
+  BOOST_TEST(client.receives("{\"ok\":1}"));
+  std::uint64_t offered = 0, succeeded = 0;
+  BOOST_TEST(turn_until(loop, [&] {
+    while (const auto batch = thread.take_batch()) {
+      for (const auto& row : batch->demand) offered += row.offered;
+      for (const auto& row : batch->outcomes) succeeded += row.succeeded;
+    }
+    return succeeded == 1;
+  }));
+  BOOST_TEST(offered == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(batches_that_nobody_takes_are_dropped_and_counted) {
+  Loop loop;
+  GatewayThread thread(fast_batches());
+  BOOST_REQUIRE(thread.start().has_value());
+  BOOST_TEST(turn_until(loop, [&] { return thread.dropped_batches() > 2; }));
+  BOOST_TEST(thread.take_batch().has_value());
+}
+
+BOOST_AUTO_TEST_CASE(views_may_change_under_load) {
+  Loop loop;
+  ScriptedServer engine(loop);
+  const Routes routes = routes_to(test_policy, {engine.address().text()});
+  GatewayThread thread(fast_batches());
+  BOOST_REQUIRE(thread.start().has_value());
+  thread.publish(routes);
+  std::atomic<bool> stop{false};
+  std::thread publisher([&] {
+    while (!stop) thread.publish(routes_to(test_policy, {engine.address().text()})), thread.take_batch();
+  });
+  RawClient client(loop, thread.port());
+  for (int i = 0; i < 20; ++i) {
+    client.received.clear();
+    client.send(chat());
+    BOOST_REQUIRE(turn_until(loop, [&] {
+      engine.poll();
+      for (auto& peer : engine.peers)
+        if (peer->received.find("\"hi\"") != std::string::npos) {
+          peer->received.clear();
+          peer->say(json_answer("{\"ok\":1}"));
+          return true;
+        }
+      return false;
+    }));
+    BOOST_TEST(client.receives("{\"ok\":1}"));
+  }
+  stop = true;
+  publisher.join();
+}
+
+BOOST_AUTO_TEST_CASE(draining_is_told_when_it_is_over) {
+  Loop loop;
+  GatewayThread thread(fast_batches());
+  BOOST_REQUIRE(thread.start().has_value());
+  std::promise<void> done;
+  auto told = done.get_future();
+  thread.drain(1s, [&] { done.set_value(); });
+  BOOST_TEST((told.wait_for(10s) == std::future_status::ready));
+}
+
+BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_an_error_that_names_it) {
+  GatewayThread first(fast_batches());
+  BOOST_REQUIRE(first.start().has_value());
+  GatewayThreadOptions options = fast_batches();
+  options.listen = *resolve("127.0.0.1", first.port());
+  GatewayThread second(options);
+  const auto started = second.start();
+  BOOST_REQUIRE(!started.has_value());
+  BOOST_TEST(started.error().where == "127.0.0.1:" + std::to_string(first.port()));
+}
