@@ -21,7 +21,10 @@ constexpr std::size_t messages_per_turn = 256;
 constexpr std::size_t replayed_per_turn = 64;
 constexpr std::size_t most_replays = 10'000;
 constexpr std::size_t most_senders = 10'000;
-constexpr auto replay_pause = std::chrono::milliseconds(2);
+/// How soon a full queue, or a value held back, is tried again.
+constexpr auto pause = std::chrono::milliseconds(2);
+/// Latest values longer than this are thinned out to bulk_bytes_per_s.
+constexpr std::size_t bulk_bytes = 32u << 10;
 constexpr std::size_t most_subscription_bytes = max_topic_bytes;
 
 /// Answers libzmq's question whether a key may connect (ZeroMQ RFC 27): members may, under their id.
@@ -141,15 +144,17 @@ class ForwarderImpl final : public Forwarder {
                                        {out_.handle(), 0, ZMQ_POLLIN, 0}};
     if (keys_) items.push_back({keys_->socket().handle(), 0, ZMQ_POLLIN, 0});
     while (!stopping_) {
-      zmq::poll(items, replays_.empty() ? std::chrono::milliseconds(-1) : replay_pause);
+      zmq::poll(items, replays_.empty() && paces_.empty() ? std::chrono::milliseconds(-1) : pause);
       if (items[0].revents != 0) wakeup_.clear();
       if (keys_ && items[3].revents != 0 && !keys_->answer()) count_refused_key();
       if (items[2].revents != 0) read_subscriptions();
       if (items[1].revents != 0) read_messages();
       step_replays();
+      send_paced();
     }
     in_.close();
     out_.close();
+    keys_.reset();  // while it is open, connections that it was asked about wait for it and stay
   }
 
   void read_messages() {
@@ -176,10 +181,43 @@ class ForwarderImpl final : public Forwarder {
       return Refusal{Drop::not_author, user, {}};
     const std::string source = header->envelope.source.str();
     if (!values_.put(*header, parts_.frames(), now)) return Refusal{Drop::duplicate, source, {}};
-    parts_.forward(out_);
+    const bool goes_now = takes_its_turn(*header, parts_.frames()[2].size(), now);
+    if (goes_now) parts_.forward(out_);
     const std::lock_guard lock(mutex_);
-    ++stats_.forwarded, ++stats_of(source).accepted;
+    ++(goes_now ? stats_.forwarded : stats_.thinned), ++stats_of(source).accepted;
     return std::nullopt;
+  }
+
+  // A stalled subscriber holds up what is sent until its missing pings give it away. Only bulk can be much in that
+  // time, and of bulk that is kept only the newest value matters: so each such topic has a rate.
+  bool takes_its_turn(const Header& header, std::size_t size, Instant now) {
+    if (size <= bulk_bytes || header.info->keep == Duration::zero()) return true;
+    const auto [at, is_first] =
+        paces_.try_emplace(std::string(header.topic), Pace{now + time_for(size), false});
+    at->second.due = !is_first;
+    return is_first;
+  }
+  Duration time_for(std::size_t size) const {
+    return from_seconds(static_cast<double>(size) / static_cast<double>(options_.bulk_bytes_per_s));
+  }
+
+  void send_paced() {
+    const Instant now = clock_now();
+    for (auto at = paces_.begin(); at != paces_.end();) {
+      auto& [topic, pace] = *at;
+      if (now < pace.free_at) {
+        ++at;
+        continue;
+      }
+      const LastValues::Value* value = pace.due ? values_.next(topic, "", now) : nullptr;
+      if (value == nullptr) {
+        at = paces_.erase(at);
+        continue;
+      }
+      send_frames(out_, ValueFrames(*value, now).frames());
+      pace = Pace{now + time_for(value->body.size()), false};
+      ++at;
+    }
   }
 
   SenderStats& stats_of(const std::string& sender) {
@@ -218,6 +256,12 @@ class ForwarderImpl final : public Forwarder {
     ++stats_.keys_refused;
   }
 
+  /// Of a topic with bulk: when it may be sent again, and whether a newer value waits for that.
+  struct Pace {
+    Instant free_at;
+    bool due = false;
+  };
+
   ForwarderOptions options_;
   std::vector<Descriptor> locks_;
   zmq::context_t context_;
@@ -227,6 +271,7 @@ class ForwarderImpl final : public Forwarder {
   Parts parts_;
   LastValues values_;
   std::list<Replay> replays_;
+  std::map<std::string, Pace> paces_;
   Wakeup wakeup_;
   std::atomic<bool> stopping_ = false;
   mutable std::mutex mutex_;

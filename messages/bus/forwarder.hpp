@@ -23,7 +23,7 @@ struct ForwarderOptions {
   std::optional<Keyring> keyring;  ///< absent: security none
   std::size_t cache_bytes = 256u << 20;
   std::size_t cache_topics = 100'000;
-  std::size_t stalled_bytes = 24u << 20;  ///< about what one stalled subscriber may hold up
+  std::size_t bulk_bytes_per_s = 4u << 20;  ///< of one topic with long values: newer ones replace what waits
   Duration heartbeat = 300ms;
   Duration heartbeat_timeout = 2s;
 };

@@ -2,7 +2,9 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "messages/bus/authority.hpp"
@@ -17,8 +19,11 @@ namespace signalbox::bus {
 namespace {
 
 constexpr std::size_t messages_per_turn = 256;
-constexpr std::size_t resent_per_turn = 64;
-constexpr auto resend_pause = std::chrono::milliseconds(2);
+/// How soon a forwarder with a full queue is tried again.
+constexpr auto retry_pause = std::chrono::milliseconds(2);
+/// What is not kept waits for a forwarder with a full queue up to this much; then the oldest goes.
+constexpr std::size_t most_waiting = 8192;
+constexpr std::size_t most_waiting_bytes = 32u << 20;
 /// Own latest values, for forwarders that join later.
 constexpr std::size_t most_own_bytes = 128u << 20;
 constexpr std::size_t most_own_topics = 50'000;
@@ -26,12 +31,24 @@ constexpr std::size_t most_own_topics = 50'000;
 /// connection that is still being made.
 constexpr Duration first_join_patience = 5s;
 
-/// The two sockets towards one forwarder.
+/// A message as it goes on the wire.
+struct Sealed {
+  std::string topic;
+  schema::Bytes envelope;
+  schema::Bytes body;
+  schema::Bytes proof;
+};
+
+/// The two sockets towards one forwarder, and what it has not got yet.
 struct Link {
   zmq::socket_t out;  ///< XPUB: the forwarder's subscription tells that it has joined
   zmq::socket_t in;
   bool joined = false;
-  std::optional<Replay> resend;
+  std::set<std::string> behind;                       ///< topics whose latest value it has not got
+  std::deque<std::shared_ptr<const Sealed>> waiting;  ///< of kinds that are not kept
+  std::size_t waiting_bytes = 0;
+
+  bool has_backlog() const { return !behind.empty() || !waiting.empty(); }
 };
 
 std::string random_nonce() {
@@ -111,6 +128,7 @@ class NodeImpl final : public Node {
     link.out = open_socket(context_, zmq::socket_type::xpub, settings);
     link.in = open_socket(context_, zmq::socket_type::sub, settings);
     link.out.set(zmq::sockopt::xpub_verbose, true);
+    link.out.set(zmq::sockopt::xpub_nodrop, true);  // its one peer's full queue is told, not dropped into
     // What was queued for a connection that broke is dropped with it, not sent when it is old.
     link.out.set(zmq::sockopt::immediate, true);
     if (server != nullptr) {
@@ -149,7 +167,7 @@ class NodeImpl final : public Node {
       for (Handed& handed : outbox_.take_all()) std::visit([this](auto& each) { take(each); }, handed);
       for (Link& link : links_) {
         read_joins(link);
-        step_resend(link);
+        send_backlog(link);
       }
       release_held();
       if (ending)
@@ -163,14 +181,15 @@ class NodeImpl final : public Node {
 
   std::chrono::milliseconds poll_timeout() const {
     for (const Link& link : links_)
-      if (link.resend) return resend_pause;
+      if (link.has_backlog()) return retry_pause;
     return std::chrono::milliseconds(stopping_ || !held_.empty() ? 10 : -1);
   }
 
-  /// Told to stop: when nothing is held back any more, or `linger` has passed.
+  /// Told to stop: when nothing waits any more, or `linger` has passed.
   bool may_end() {
     if (!stop_by_) stop_by_ = clock_now() + options_.linger;
-    return held_.empty() || clock_now() >= *stop_by_;
+    const bool all_sent = held_.empty() && std::ranges::none_of(links_, &Link::has_backlog);
+    return all_sent || clock_now() >= *stop_by_;
   }
 
   void take(Subscription& subscription) { apply(subscription); }
@@ -196,48 +215,90 @@ class NodeImpl final : public Node {
     for (; !held_.empty(); held_.pop_front()) send(held_.front());
   }
 
-  void send(const Publication& publication) {
+  void send(Publication& publication) {
+    const schema::MessageInfo& info = *publication.info;
     schema::Envelope envelope;
     envelope.source = options_.identity.id, envelope.incarnation = options_.incarnation;
     envelope.sequence = ++sequences_[publication.topic];
     envelope.sent = publication.said.time_since_epoch(), envelope.sent_wall = publication.said_wall;
-    envelope.kind = publication.info->kind, envelope.version = publication.info->version;
+    envelope.kind = info.kind, envelope.version = info.version;
     envelope.config_fingerprint = options_.config_fingerprint;
-    const auto envelope_bytes = codec::encode(envelope);
-    schema::Bytes proof;
+    auto sealed = std::make_shared<Sealed>(
+        Sealed{std::move(publication.topic), codec::encode(envelope), std::move(publication.body), {}});
     if (keyring() != nullptr)
-      proof = make_proof(*keyring(), publication.info->protection,
-                         {publication.topic, envelope_bytes, publication.body});
-    const std::array<FrameView, 4> frames{as_frame(publication.topic), envelope_bytes, publication.body,
-                                          proof};
-    own_.put(Header{publication.topic, publication.info, envelope, nullptr, {}}, frames, publication.said);
-    std::uint64_t not_sent = 0;
+      sealed->proof =
+          make_proof(*keyring(), info.protection, {sealed->topic, sealed->envelope, sealed->body});
+    const auto frames = frames_of(*sealed);
+    own_.put(Header{sealed->topic, &info, envelope, nullptr, {}}, frames, publication.said);
     for (Link& link : links_)
-      if (!link.joined || !send_frames(link.out, frames)) ++not_sent;
+      if (info.keep > Duration::zero())
+        offer_value(link, *sealed);
+      else
+        offer_record(link, sealed);
+  }
+
+  static std::array<FrameView, 4> frames_of(const Sealed& sealed) {
+    return {as_frame(sealed.topic), sealed.envelope, sealed.body, sealed.proof};
+  }
+
+  /// Latest values overtake each other while the forwarder is slow or away: it gets the newest when it can.
+  void offer_value(Link& link, const Sealed& sealed) {
+    if (!link.joined) return count_not_sent(1);
+    if (link.behind.contains(sealed.topic)) return;
+    if (!send_frames(link.out, frames_of(sealed))) link.behind.insert(sealed.topic);
+  }
+
+  void offer_record(Link& link, const std::shared_ptr<const Sealed>& sealed) {
+    if (!link.joined) return count_not_sent(1);
+    if (link.waiting.empty() && send_frames(link.out, frames_of(*sealed))) return;
+    link.waiting.push_back(sealed);
+    link.waiting_bytes += sealed->body.size();
+    for (; link.waiting.size() > most_waiting || link.waiting_bytes > most_waiting_bytes; count_not_sent(1))
+      drop_waiting(link);
+  }
+  static void drop_waiting(Link& link) {
+    link.waiting_bytes -= link.waiting.front()->body.size();
+    link.waiting.pop_front();
+  }
+
+  void send_backlog(Link& link) {
+    while (!link.waiting.empty() && send_frames(link.out, frames_of(*link.waiting.front())))
+      drop_waiting(link);
+    const Instant now = clock_now();
+    while (!link.behind.empty()) {
+      const std::string& topic = *link.behind.begin();
+      const LastValues::Value* value = own_.next(topic, "", now);
+      if (value != nullptr && !send_frames(link.out, ValueFrames(*value, now).frames())) return;
+      link.behind.erase(link.behind.begin());
+    }
+  }
+
+  void count_not_sent(std::uint64_t count) {
     const std::lock_guard lock(mutex_);
-    stats_.not_sent += not_sent;
+    stats_.not_sent += count;
   }
 
   void read_joins(Link& link) {
     zmq::message_t message;
     while (link.out.recv(message, zmq::recv_flags::dontwait)) {
       const auto text = message.to_string_view();
-      if (text.size() != 1) continue;  // forwarders subscribe to everything
-      link.joined = text.front() == '\x01';
-      joined_once_ = joined_once_ || link.joined;
-      if (link.joined) link.resend.emplace("", "");
-      std::uint32_t joined = 0;
-      for (const Link& each : links_) joined += each.joined ? 1 : 0;
-      const std::lock_guard lock(mutex_);
-      stats_.forwarders_joined = joined;
+      if (text.size() == 1) set_joined(link, text.front() == '\x01');  // forwarders subscribe to everything
     }
   }
 
-  void step_resend(Link& link) {
-    std::uint64_t sent = 0;
-    if (link.resend &&
-        link.resend->step(own_, link.out, clock_now(), resent_per_turn, sent) == Replay::State::done)
-      link.resend.reset();
+  void set_joined(Link& link, bool joined) {
+    link.joined = joined;
+    joined_once_ = joined_once_ || joined;
+    count_not_sent(link.waiting.size());
+    link.waiting.clear(), link.waiting_bytes = 0;
+    link.behind.clear();
+    if (joined)
+      for (const auto* value = own_.next("", "", clock_now()); value != nullptr;
+           value = own_.next("", value->topic, clock_now()))
+        link.behind.insert(value->topic);
+    const auto now_joined = std::ranges::count_if(links_, &Link::joined);
+    const std::lock_guard lock(mutex_);
+    stats_.forwarders_joined = static_cast<std::uint32_t>(now_joined);
   }
 
   void read_messages(Link& link) {

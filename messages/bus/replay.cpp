@@ -15,10 +15,8 @@ Replay::State Replay::step(LastValues& values, zmq::socket_t& xpub, Instant now,
       state = State::done;
       break;
     }
-    const std::string topic = nonce_.empty() ? value->topic : fmt::format("@{}/{}", nonce_, value->topic);
-    const auto hop = encode_hop(value->age(now));
-    const std::array<FrameView, 5> frames{as_frame(topic), value->envelope, value->body, value->proof, hop};
-    if (!send_frames(xpub, frames)) break;
+    const std::string topic = fmt::format("@{}/{}", nonce_, value->topic);
+    if (!send_frames(xpub, ValueFrames(*value, now, topic).frames())) break;
     after_ = value->topic;
     ++sent;
   }

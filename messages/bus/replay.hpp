@@ -8,12 +8,27 @@
 
 namespace signalbox::bus {
 
-/// All values under a topic prefix, for one subscriber.
+/// The five frames of a value out of a cache; they point into the value.
+class ValueFrames {
+ public:
+  /// `topic`: the value's own unless given.
+  ValueFrames(const LastValues::Value& value, Instant now, std::string_view topic = {})
+      : hop_(encode_hop(value.age(now))),
+        frames_{as_frame(topic.empty() ? std::string_view(value.topic) : topic), value.envelope, value.body,
+                value.proof, hop_} {}
+  ValueFrames(const ValueFrames&) = delete;
+  Frames frames() const { return frames_; }
+
+ private:
+  std::array<std::uint8_t, hop_bytes> hop_;
+  std::array<FrameView, 5> frames_;
+};
+
+/// All values under a topic prefix, for the one subscriber that uses this nonce.
 class Replay {
  public:
   enum class State : std::uint8_t { done, waiting };
 
-  /// `nonce` is put before each topic as "@nonce/" unless it is empty.
   Replay(std::string nonce, std::string prefix) : nonce_(std::move(nonce)), prefix_(std::move(prefix)) {}
 
   /// Sends on until nothing is left, the peer's queue is full, or `most` are sent; adds what it sent to `sent`.

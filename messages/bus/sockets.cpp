@@ -20,8 +20,8 @@ int to_ms(Duration d) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
 }
 
-// The most that one stalled peer holds up is this many messages for as long as it answers pings: see
-// docs/decisions/0003-bus.md.
+// Must not be lowered on a live socket: a writer that is over the new limit waits for a reader that has nothing
+// left to read.
 constexpr int queue_messages = 1000;
 // The longest body of the catalog, with room.
 constexpr std::int64_t longest_message = 16 << 20;

@@ -37,6 +37,7 @@ struct NodeStats {
 
 struct ForwarderStats {
   std::uint64_t forwarded = 0;
+  std::uint64_t thinned = 0;  ///< long values held back for their topic's rate; the newest of them goes out
   std::uint64_t replayed = 0;
   std::uint64_t keys_refused = 0;  ///< handshakes refused: a key that the directory does not know
   std::map<std::string, SenderStats> senders;

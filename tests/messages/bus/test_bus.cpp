@@ -1,0 +1,428 @@
+// The bus on real sockets: forwarders and nodes of one process, on free ports of the loopback.
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <fstream>
+#include <mutex>
+#include <zmq.hpp>
+
+#include "messages/bus/forwarder.hpp"
+#include "messages/bus/node.hpp"
+#include "tests/messages/bus/support.hpp"
+
+using namespace signalbox;
+using namespace signalbox::bus;
+using namespace signalbox::tests;
+
+namespace {
+
+/// What a node was handed, thread-safe.
+class Inbox {
+ public:
+  NodeHandlers handlers() {
+    NodeHandlers out;
+    out.on_delivery = [this](schema::DeliveryPtr delivery) {
+      const std::lock_guard lock(mutex_);
+      deliveries_.push_back(std::move(delivery));
+    };
+    return out;
+  }
+  std::vector<schema::DeliveryPtr> all() const {
+    const std::lock_guard lock(mutex_);
+    return deliveries_;
+  }
+  std::size_t count() const { return all().size(); }
+  std::size_t count(std::string_view topic) const {
+    std::size_t out = 0;
+    for (const auto& delivery : all()) out += delivery->topic == topic ? 1 : 0;
+    return out;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<schema::DeliveryPtr> deliveries_;
+};
+
+struct Fleet {
+  std::map<ProcessName, Keyring> keys = fleet_keys();
+  std::vector<std::unique_ptr<Forwarder>> forwarders;
+
+  explicit Fleet(std::initializer_list<Identity> buses) {
+    for (const Identity& bus : buses) start(bus);
+  }
+  Forwarder& start(const Identity& bus, const std::string& publish = "tcp://127.0.0.1:0",
+                   const std::string& subscribe = "tcp://127.0.0.1:0") {
+    ForwarderOptions options;
+    options.endpoints = {bus.id, publish, subscribe};
+    options.keyring = keys.at(bus.id);
+    auto forwarder = Forwarder::start(std::move(options));
+    BOOST_TEST_REQUIRE(error_of(forwarder) == "");
+    forwarders.push_back(std::move(*forwarder));
+    return *forwarders.back();
+  }
+  NodeOptions options(const Identity& identity, std::vector<std::string> subscriptions = {}) {
+    NodeOptions out;
+    out.identity = identity, out.incarnation = {1, 1}, out.keyring = keys.at(identity.id);
+    for (const auto& forwarder : forwarders) out.forwarders.push_back(forwarder->endpoints());
+    out.subscriptions = std::move(subscriptions);
+    return out;
+  }
+  std::unique_ptr<Node> node(NodeOptions options, NodeHandlers handlers = {}) {
+    auto out = Node::start(std::move(options), std::move(handlers));
+    BOOST_TEST_REQUIRE(error_of(out) == "");
+    return std::move(*out);
+  }
+};
+
+bool joined(Node& node, std::uint32_t forwarders) {
+  return eventually([&] { return node.stats().forwarders_joined == forwarders; });
+}
+
+/// Publishes until the inbox has one more of that topic: whether a way exists, however long it takes to be made.
+bool gets_through(Node& from, const Inbox& to, const schema::Message& message, const std::string& topic) {
+  const std::size_t before = to.count(topic);
+  return eventually([&] {
+    static_cast<void>(from.publish(message));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return to.count(topic) > before;
+  });
+}
+
+std::size_t resident_bytes() {
+  std::ifstream in("/proc/self/statm");
+  std::size_t size = 0;
+  std::size_t resident = 0;
+  in >> size >> resident;
+  return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(two_forwarders_at_once_deliver_everything_once) {
+  Fleet fleet{bus_a, bus_b};
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
+  auto speaker = fleet.node(fleet.options(proxy));
+  BOOST_TEST_REQUIRE(joined(*speaker, 2));
+  BOOST_TEST_REQUIRE(gets_through(*speaker, inbox, signal_of("first"), "signal/east/first/"));
+  for (int i = 0; i < 200; ++i)
+    BOOST_TEST(error_of(speaker->publish(signal_of(fmt::format("e{}", i)))) == "");
+  BOOST_TEST(eventually([&] { return inbox.count("signal/east/e199/") == 1; }));
+  for (int i = 0; i < 200; ++i) BOOST_TEST(inbox.count(fmt::format("signal/east/e{}/", i)) == 1u);
+  BOOST_TEST(
+      eventually([&] { return listener->stats().received.total().dropped_for(Drop::duplicate) >= 200; }));
+  BOOST_TEST(listener->stats().received.total().missed == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_late_joiner_gets_the_latest_values_and_their_age) {
+  Fleet fleet{bus_a};
+  auto speaker = fleet.node(fleet.options(proxy));
+  for (int i = 0; i < 3; ++i) BOOST_TEST(error_of(speaker->publish(signal_of("e1"))) == "");
+  for (int i = 0; i < 2500; ++i)
+    BOOST_TEST(error_of(speaker->publish(signal_of(fmt::format("n{}", i)))) == "");
+  BOOST_TEST_REQUIRE(eventually([&] { return fleet.forwarders[0]->stats().cached_topics == 2501; }));
+  const auto begin = std::chrono::steady_clock::now();
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
+  BOOST_TEST_REQUIRE(eventually([&] { return inbox.count() == 2501; }));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  BOOST_TEST_MESSAGE("2,501 values to a late joiner in " << took.count() << " ms");
+  for (const auto& delivery : inbox.all()) {
+    BOOST_TEST(delivery->age.count() > 0);
+    if (delivery->topic == "signal/east/e1/") BOOST_TEST(delivery->envelope.sequence == 3u);
+  }
+  // Only the one that asked for them gets them.
+  BOOST_TEST(fleet.forwarders[0]->stats().replayed == 2501u);
+}
+
+BOOST_AUTO_TEST_CASE(a_forwarder_that_comes_back_knows_the_latest_values_again) {
+  Fleet fleet{bus_a};
+  auto speaker = fleet.node(fleet.options(monitor));
+  Inbox before;
+  auto listener = fleet.node(fleet.options(router, {"verdict/"}), before.handlers());
+  BOOST_TEST_REQUIRE(gets_through(*speaker, before, verdict_of("e1"), "verdict/e1/monitor-1/"));
+  const ForwarderEndpoints at = fleet.forwarders[0]->endpoints();
+  fleet.forwarders[0]->stop();
+  BOOST_TEST_REQUIRE(eventually([&] { return speaker->stats().forwarders_joined == 0; }));
+  BOOST_TEST(error_of(speaker->publish(verdict_of("e2"))) == "");  // said while nobody carries it
+
+  fleet.forwarders.clear();
+  fleet.start(bus_a, at.publish, at.subscribe);
+  Inbox after;
+  auto late = fleet.node(fleet.options(optimizer, {"verdict/"}), after.handlers());
+  BOOST_TEST(eventually([&] {
+    return after.count("verdict/e1/monitor-1/") == 1 && after.count("verdict/e2/monitor-1/") == 1;
+  }));
+  BOOST_TEST(eventually([&] { return before.count("verdict/e2/monitor-1/") == 1; }));
+  BOOST_TEST(before.count("verdict/e2/monitor-1/") == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(one_of_two_forwarders_killed_loses_nothing) {
+  Fleet fleet{bus_a, bus_b};
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"snapshot/east/", "decision/"}), inbox.handlers());
+  auto speaker = fleet.node(fleet.options(optimizer));
+  schema::RoutingSnapshot snapshot;
+  snapshot.cluster = ClusterName("east");
+  BOOST_TEST_REQUIRE(joined(*speaker, 2));
+  const std::string topic = "snapshot/east/optimizer-1/";
+  BOOST_TEST_REQUIRE(gets_through(*speaker, inbox, snapshot, topic));
+  BOOST_TEST_REQUIRE(
+      eventually([&] { return listener->stats().received.total().dropped_for(Drop::duplicate) > 0; }));
+  std::uint64_t said = 0;
+  for (int i = 0; i < 300; ++i) {
+    if (i == 100) fleet.forwarders[0]->stop();
+    snapshot.version.sequence = ++said;
+    BOOST_TEST(error_of(speaker->publish(snapshot)) == "");
+  }
+  BOOST_TEST(eventually([&] {
+    return std::get<schema::RoutingSnapshot>(inbox.all().back()->message).version.sequence == said;
+  }));
+  const auto total = listener->stats().received.total();
+  BOOST_TEST(total.missed - total.recovered == 0u);
+}
+
+BOOST_AUTO_TEST_CASE(a_publisher_that_restarts_is_heard_and_its_old_life_is_not) {
+  Fleet fleet{bus_a};
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
+  auto first = fleet.node(fleet.options(proxy));
+  BOOST_TEST_REQUIRE(gets_through(*first, inbox, signal_of("e1"), "signal/east/e1/"));
+  auto options = fleet.options(proxy);
+  options.incarnation = {2, 9};
+  auto second = fleet.node(std::move(options));
+  BOOST_TEST_REQUIRE(gets_through(*second, inbox, signal_of("e1"), "signal/east/e1/"));
+  BOOST_TEST((inbox.all().back()->envelope.incarnation == Incarnation{2, 9}));
+  const std::size_t before = inbox.count();
+  BOOST_TEST(error_of(first->publish(signal_of("e2"))) == "");
+  BOOST_TEST(
+      eventually([&] { return listener->stats().received.total().dropped_for(Drop::superseded) == 1; }));
+  BOOST_TEST(inbox.count() == before);
+}
+
+BOOST_AUTO_TEST_CASE(one_order_of_a_short_lived_process_is_not_lost) {
+  Fleet fleet{bus_a};
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(optimizer, {"decision/"}), inbox.handlers());
+  {
+    Inbox own;  // a way for the listener exists once something came through
+    auto warm = fleet.node(fleet.options(router));
+    BOOST_TEST_REQUIRE(gets_through(*warm, inbox, decision_of("warm"), "decision/east/router-east/"));
+  }
+  auto options = fleet.options(router);
+  options.linger = 5s, options.incarnation = {2, 2};
+  auto once = fleet.node(std::move(options));
+  BOOST_TEST(error_of(once->publish(decision_of("once"))) == "");
+  once->stop();
+  BOOST_TEST(eventually(
+      [&] { return std::get<schema::DecisionRecord>(inbox.all().back()->message).decision == "once"; }));
+}
+
+BOOST_AUTO_TEST_CASE(a_node_may_not_say_what_its_role_may_not) {
+  Fleet fleet{bus_a};
+  auto node = fleet.node(fleet.options(proxy));
+  BOOST_TEST(error_of(node->publish(verdict_of("e1"))) ==
+             "verdict/e1/proxy-east/: a engine-proxy may not say health_verdict");
+  auto signal = signal_of("e1");
+  signal.waiting = -3;
+  BOOST_TEST(error_of(node->publish(signal)).starts_with("engine_signal.waiting: -3 is outside"));
+  BOOST_TEST(node->stats().publish_refused == 2u);
+}
+
+namespace {
+
+/// A member, or not, that speaks ZeroMQ by hand.
+struct RawSpeaker {
+  zmq::context_t context;
+  zmq::socket_t socket{context, zmq::socket_type::xpub};
+
+  RawSpeaker(const Keyring* keyring, const Key32& server, const std::string& endpoint) {
+    socket.set(zmq::sockopt::linger, 0);
+    if (keyring != nullptr) {
+      socket.set(zmq::sockopt::curve_serverkey, zmq::const_buffer(server.data(), 32));
+      socket.set(zmq::sockopt::curve_publickey, zmq::const_buffer(keyring->curve_public.data(), 32));
+      socket.set(zmq::sockopt::curve_secretkey, zmq::const_buffer(keyring->curve_secret.data(), 32));
+    }
+    socket.connect(endpoint);
+  }
+  bool let_in(std::chrono::milliseconds patience) {
+    zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
+    return zmq::poll(&item, 1, patience) == 1;
+  }
+  void send(const Packet& packet) {
+    for (std::size_t i = 0; i < packet.parts.size(); ++i)
+      socket.send(zmq::buffer(packet.parts[i]),
+                  i + 1 < packet.parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_member_out_of_its_topics_is_refused_by_the_forwarder) {
+  Fleet fleet{bus_a};
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {""}), inbox.handlers());
+  const Keyring& own = fleet.keys.at(proxy.id);
+  RawSpeaker raw(&own, fleet.keys.at(bus_a.id).curve_public, fleet.forwarders[0]->endpoints().publish);
+  BOOST_TEST_REQUIRE(raw.let_in(std::chrono::seconds(20)));
+  Author honest{&own, proxy.id};
+  Author as_monitor{&fleet.keys.at(monitor.id), monitor.id};  // even with the monitor's signing key
+  raw.send(honest.say(verdict_of("e1")));                     // not its role
+  raw.send(as_monitor.say(verdict_of("e1")));                 // another's name
+  raw.send(Packet{{{'@', 'x', '/', 'b'}, {}, {}, {}}});       // a subscriber's private topic
+  raw.send(Packet{{{1}, {2}}});                               // garbage
+  raw.send(Packet{{{1}, {2}, {3}, {4}, {5}, {6}, {7}}});      // more frames than there are
+  raw.send(honest.say(signal_of("e1")));
+  BOOST_TEST(eventually([&] { return fleet.forwarders[0]->stats().forwarded == 1; }));
+  const auto stats = fleet.forwarders[0]->stats().senders.at("proxy-east");
+  BOOST_TEST(stats.dropped_for(Drop::not_author) == 2u);
+  BOOST_TEST(stats.dropped_for(Drop::malformed) == 3u);
+  BOOST_TEST(eventually([&] { return inbox.count("signal/east/e1/") == 1; }));
+  BOOST_TEST(inbox.count() == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(a_key_that_no_member_has_is_not_let_in) {
+  Fleet fleet{bus_a};
+  const auto strangers = make_keyrings({proxy});
+  const Key32& server = fleet.keys.at(bus_a.id).curve_public;
+  const std::string endpoint = fleet.forwarders[0]->endpoints().publish;
+  RawSpeaker stranger(&strangers.at(proxy.id), server, endpoint);
+  BOOST_TEST(eventually([&] { return fleet.forwarders[0]->stats().keys_refused > 0; }));
+  BOOST_TEST(!stranger.let_in(std::chrono::milliseconds(50)));
+  RawSpeaker without_keys(nullptr, server, endpoint);
+  RawSpeaker member(&fleet.keys.at(proxy.id), server, endpoint);
+  BOOST_TEST(member.let_in(std::chrono::seconds(20)));
+  BOOST_TEST(!without_keys.let_in(std::chrono::milliseconds(50)));
+}
+
+BOOST_AUTO_TEST_CASE(what_a_forwarder_forges_is_refused_by_the_receiver) {
+  // A forwarder without keys of the fleet's authors: it can repeat, not invent.
+  Fleet fleet{};
+  zmq::context_t context;
+  zmq::socket_t publish(context, zmq::socket_type::xsub);
+  zmq::socket_t subscribe(context, zmq::socket_type::xpub);
+  for (zmq::socket_t* socket : {&publish, &subscribe}) {
+    socket->set(zmq::sockopt::linger, 0);
+    socket->set(zmq::sockopt::curve_server, true);
+    socket->set(zmq::sockopt::curve_secretkey,
+                zmq::const_buffer(fleet.keys.at(bus_a.id).curve_secret.data(), 32));
+    socket->bind("tcp://127.0.0.1:*");
+  }
+  Inbox inbox;
+  auto options = fleet.options(router, {"verdict/"});
+  options.forwarders = {
+      {bus_a.id, publish.get(zmq::sockopt::last_endpoint), subscribe.get(zmq::sockopt::last_endpoint)}};
+  auto listener = fleet.node(std::move(options), inbox.handlers());
+  zmq::message_t subscription;
+  while (subscription.to_string_view() != "\x01verdict/")
+    BOOST_TEST_REQUIRE(subscribe.recv(subscription).has_value());
+
+  const auto send = [&](const Packet& packet) {
+    for (std::size_t i = 0; i < packet.parts.size(); ++i)
+      subscribe.send(zmq::buffer(packet.parts[i]),
+                     i + 1 < packet.parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
+  };
+  Author forger{&fleet.keys.at(bus_a.id), monitor.id};
+  send(forger.say(verdict_of("e1")));
+  Author honest{&fleet.keys.at(monitor.id), monitor.id};
+  send(honest.say(verdict_of("e1")));
+  BOOST_TEST(eventually([&] { return inbox.count() == 1; }));
+  BOOST_TEST(listener->stats().received.senders.at("monitor-1").dropped_for(Drop::bad_proof) == 1u);
+}
+
+BOOST_AUTO_TEST_CASE(ipc_in_a_private_folder_works_and_is_not_stolen) {
+  const Folder folder;
+  Fleet fleet{};
+  const std::string publish = "ipc://" + (folder / "publish");
+  const std::string subscribe = "ipc://" + (folder / "subscribe");
+  fleet.start(bus_a, publish, subscribe);
+  ForwarderOptions thief;
+  thief.endpoints = {bus_b.id, publish, subscribe};
+  thief.keyring = fleet.keys.at(bus_b.id);
+  const auto stolen = Forwarder::start(std::move(thief));
+  BOOST_TEST_REQUIRE(!stolen.has_value());
+  BOOST_TEST((stolen.error().kind == ErrorKind::conflict));
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
+  auto speaker = fleet.node(fleet.options(proxy));
+  BOOST_TEST(gets_through(*speaker, inbox, signal_of("e1"), "signal/east/e1/"));
+}
+
+BOOST_AUTO_TEST_CASE(without_security_the_bus_works_on_loopback_only) {
+  ForwarderOptions options;
+  options.endpoints = {bus_a.id, "tcp://0.0.0.0:0", "tcp://127.0.0.1:0"};
+  BOOST_TEST((Forwarder::start(options).error().kind == ErrorKind::denied));
+  options.endpoints.publish = "tcp://127.0.0.1:0";
+  auto forwarder = Forwarder::start(options);
+  BOOST_TEST_REQUIRE(error_of(forwarder) == "");
+  Fleet fleet{};
+  auto plain = [&](const Identity& identity, std::vector<std::string> subscriptions) {
+    auto out = fleet.options(identity, std::move(subscriptions));
+    out.keyring.reset(), out.forwarders = {(*forwarder)->endpoints()};
+    return out;
+  };
+  Inbox inbox;
+  auto listener = fleet.node(plain(router, {"signal/"}), inbox.handlers());
+  auto speaker = fleet.node(plain(proxy, {}));
+  BOOST_TEST(gets_through(*speaker, inbox, signal_of("e1"), "signal/east/e1/"));
+}
+
+BOOST_AUTO_TEST_CASE(a_port_in_use_is_a_clear_error) {
+  Fleet fleet{bus_a};
+  ForwarderOptions options;
+  options.endpoints = {bus_b.id, fleet.forwarders[0]->endpoints().publish, "tcp://127.0.0.1:0"};
+  options.keyring = fleet.keys.at(bus_b.id);
+  const auto second = Forwarder::start(std::move(options));
+  BOOST_TEST_REQUIRE(!second.has_value());
+  BOOST_TEST((second.error().kind == ErrorKind::conflict));
+}
+
+BOOST_AUTO_TEST_CASE(a_stalled_subscriber_costs_bounded_memory) {
+  Fleet fleet{bus_a};
+  const Keyring& own = fleet.keys.at(monitor.id);
+  zmq::context_t context;
+  zmq::socket_t stalled(context, zmq::socket_type::sub);
+  stalled.set(zmq::sockopt::linger, 0);
+  stalled.set(zmq::sockopt::rcvhwm, 1);
+  stalled.set(zmq::sockopt::curve_serverkey,
+              zmq::const_buffer(fleet.keys.at(bus_a.id).curve_public.data(), 32));
+  stalled.set(zmq::sockopt::curve_publickey, zmq::const_buffer(own.curve_public.data(), 32));
+  stalled.set(zmq::sockopt::curve_secretkey, zmq::const_buffer(own.curve_secret.data(), 32));
+  stalled.set(zmq::sockopt::subscribe, "snapshot/");
+  stalled.connect(fleet.forwarders[0]->endpoints().subscribe);
+
+  const std::size_t before = resident_bytes();
+  auto speaker = fleet.node(fleet.options(optimizer));
+  schema::RoutingSnapshot snapshot;
+  snapshot.cluster = ClusterName("east"), snapshot.weights.resize(14'000);  // 340 KB
+  BOOST_TEST_REQUIRE(eventually([&] {
+    static_cast<void>(speaker->publish(snapshot));
+    return stalled.get(zmq::sockopt::events) != 0;
+  }));
+  std::size_t most = 0;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(6);
+  std::uint64_t said = 0;
+  while (std::chrono::steady_clock::now() < until) {
+    said += speaker->publish(snapshot).has_value() ? 1 : 0;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    most = std::max(most, resident_bytes());
+  }
+  BOOST_TEST_MESSAGE(said << " snapshots of 340 KB to a stalled subscriber: " << (most - before) / 1000000
+                          << " MB");
+  BOOST_TEST(most - before < 32u << 20);
+}
+
+BOOST_AUTO_TEST_CASE(a_forwarder_process_beats) {
+  Fleet fleet{bus_a};
+  ForwarderProcess process;
+  process.forwarder.endpoints = {bus_b.id, "tcp://127.0.0.1:0", "tcp://127.0.0.1:0"};
+  process.forwarder.keyring = fleet.keys.at(bus_b.id);
+  process.node = fleet.options(bus_b);
+  process.beat = 20ms;
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"beat/"}), inbox.handlers());
+  std::jthread runner(
+      [&](std::stop_token stop) { BOOST_TEST(error_of(run_forwarder(process, stop)) == ""); });
+  BOOST_TEST(eventually([&] { return inbox.count("beat/forwarder/bus-b/") >= 2; }));
+}
