@@ -83,6 +83,8 @@ bool wait_until_gone(const ProcessRef& process, Duration longest) {
   return gone;
 }
 
+std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
+
 Result<LauncherState> read_state(const std::string& state_dir) {
   const std::string path = path_of(state_dir);
   const auto text = read_file(path);

@@ -25,6 +25,9 @@ bool is_running(const ProcessRef& process);
 /// Waits until it has ended; false if it still runs after `longest`.
 bool wait_until_gone(const ProcessRef& process, Duration longest);
 
+/// The path of the running binary.
+std::string own_program();
+
 struct LauncherState {
   ProcessRef launcher;
   std::uint16_t port_base = 0;

@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <system_error>
 
 namespace signalbox::launcher {
@@ -65,7 +64,5 @@ std::string describe_end(int wait_status) {
   }
   return fmt::format("exit code {}", WEXITSTATUS(wait_status));
 }
-
-std::string own_program() { return std::filesystem::read_symlink("/proc/self/exe").string(); }
 
 }  // namespace signalbox::launcher

@@ -22,7 +22,4 @@ void signal_group(pid_t leader, int signal);
 /// "exit code 1", "killed by signal 9 (Killed)": a wait status in words.
 std::string describe_end(int wait_status);
 
-/// The path of the running binary.
-std::string own_program();
-
 }  // namespace signalbox::launcher

@@ -13,10 +13,10 @@
 #include <system_error>
 
 #include "tools/cli/observer.hpp"
+#include "tools/cli/state.hpp"
 #include "tools/launcher/control.hpp"
 #include "tools/launcher/launcher.hpp"
 #include "tools/launcher/prepare.hpp"
-#include "tools/launcher/spawn.hpp"
 
 namespace signalbox::launcher {
 namespace {
@@ -66,7 +66,7 @@ void redraw(const std::string& table) {
 }
 
 Status run_launcher(Prepared& prepared, bool live, std::function<void()> on_ready) {
-  LauncherOptions options{prepared.fleet, own_program(), print_line, {}, std::move(on_ready)};
+  LauncherOptions options{prepared.fleet, cli::own_program(), print_line, {}, std::move(on_ready)};
   if (live) options.show = redraw;
   return Launcher(std::move(options)).run();
 }
