@@ -8,6 +8,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "cluster-config/load/load.hpp"
 #include "messages/base/described.hpp"
 #include "tools/cli/state.hpp"
 
@@ -18,13 +19,12 @@ std::string absolute(const std::string& path) {
   return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
 }
 
-Result<config::Config> parse(const std::string& text, const std::string& file,
-                             const config::Overrides& overrides) {
-  config::Parsed parsed = config::parse_config(text, file, overrides);
-  if (parsed.config) return std::move(*parsed.config);
-  std::string mistakes = config::render(parsed.mistakes, file);
-  while (mistakes.ends_with('\n')) mistakes.pop_back();
-  return invalid("the configuration is wrong\n" + mistakes);
+Result<config::Config> read_config(const std::string& file, const config::Overrides& overrides) {
+  auto loaded = config::load_config(file, overrides);
+  if (loaded) return std::move(*loaded);
+  std::string& report = loaded.error().report;
+  while (report.ends_with('\n')) report.pop_back();
+  return invalid("the configuration is wrong\n" + report);
 }
 
 }  // namespace
@@ -43,20 +43,18 @@ void add_fleet_options(CLI::App& command, FleetOptions& options) {
 Result<Fleet> open_fleet(const FleetOptions& options) {
   if (options.config.empty())
     return invalid("which fleet?", {}, "name its configuration with --config FILE or SIGNALBOX_CONFIG");
-  auto text = read_file(options.config);
-  if (!text) return tl::unexpected(std::move(text.error()));
   Fleet fleet{absolute(options.config), {options.port_base, options.state_dir, options.keys_dir}, {}};
-  auto parsed = parse(*text, options.config, fleet.overrides);
-  if (!parsed) return tl::unexpected(std::move(parsed.error()));
+  auto loaded = read_config(options.config, fleet.overrides);
+  if (!loaded) return tl::unexpected(std::move(loaded.error()));
   if (!options.port_base) {
-    const auto running = read_state(absolute(parsed->state_dir));
-    if (running && running->port_base != parsed->port_base && is_running(running->launcher)) {
+    const auto running = read_state(absolute(loaded->state_dir));
+    if (running && running->port_base != loaded->port_base && is_running(running->launcher)) {
       fleet.overrides.port_base = running->port_base;
-      parsed = parse(*text, options.config, fleet.overrides);
-      if (!parsed) return tl::unexpected(std::move(parsed.error()));
+      loaded = read_config(options.config, fleet.overrides);
+      if (!loaded) return tl::unexpected(std::move(loaded.error()));
     }
   }
-  fleet.config = std::move(*parsed);
+  fleet.config = std::move(*loaded);
   fleet.config.state_dir = absolute(fleet.config.state_dir);
   fleet.config.keys_dir = absolute(fleet.config.keys_dir);
   return fleet;

@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include "messages/bus/incarnation.hpp"
 
@@ -28,6 +30,9 @@ Result<std::unique_ptr<bus::Node>> join_bus(const Fleet& fleet, std::string_view
     if (!keyring) return tl::unexpected(std::move(keyring.error()));
     options.keyring = std::move(*keyring);
   }
+  std::error_code error;
+  std::filesystem::create_directories(fleet.config.state_dir, error);
+  if (error) return fail(ErrorKind::io, error.message(), fleet.config.state_dir);
   const auto incarnation = bus::next_incarnation(fleet.config.state_dir, name);
   if (!incarnation) return tl::unexpected(incarnation.error());
   options.incarnation = *incarnation;

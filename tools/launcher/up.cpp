@@ -12,6 +12,7 @@
 #include <ctime>
 #include <system_error>
 
+#include "cluster-config/load/load.hpp"
 #include "tools/cli/observer.hpp"
 #include "tools/cli/state.hpp"
 #include "tools/launcher/control.hpp"
@@ -28,6 +29,15 @@ struct Prepared {
   cli::Fleet fleet;
 };
 
+/// The policy too, alone and against the configuration: a fleet that would not get a plan is not started.
+Status check_policy(const cli::Fleet& fleet) {
+  const auto loaded = config::load(fleet.file, fleet.overrides);
+  if (loaded) return {};
+  std::string report = loaded.error().report;
+  while (report.ends_with('\n')) report.pop_back();
+  return invalid("the configuration or its policy is wrong\n" + report);
+}
+
 /// Everything that can be refused before a process is started.
 Result<Prepared> prepare(const UpOptions& options) {
   Prepared out;
@@ -41,6 +51,7 @@ Result<Prepared> prepare(const UpOptions& options) {
   auto fleet = cli::open_fleet(given);
   if (!fleet) return tl::unexpected(fleet.error());
   out.fleet = std::move(*fleet);
+  if (const Status good = check_policy(out.fleet); !good) return tl::unexpected(good.error());
   if (const Status taken = take_state_folder(out.fleet); !taken) return tl::unexpected(taken.error());
   if (!options.free_ports) {
     auto ports = take_ports(out.fleet.config.port_base);

@@ -7,7 +7,6 @@
 #include "tools/cli/exit.hpp"
 #include "tools/cli/fleet.hpp"
 #include "tools/cli/state.hpp"
-#include "tools/run/forwarder.hpp"
 
 namespace signalbox::run {
 namespace {
@@ -24,8 +23,6 @@ void run(const Options& options) {
   if (!fleet) return cli::finish("run", tl::unexpected(fleet.error()));
   const auto id = ProcessName::parse(options.id);
   if (!id) return cli::finish("run", tl::unexpected(id.error()));
-  if (options.role == name_of(Role::forwarder))
-    return cli::finish("run forwarder", run_forwarder(*fleet, *id));
   const actors::RunOptions run{fleet->file, fleet->overrides, cli::own_program(), options.log_level};
   cli::finish(static_cast<cli::Exit>(actors::run_role(options.role, fleet->config, *id, run)));
 }
@@ -36,7 +33,7 @@ void add_run(CLI::App& app) {
   CLI::App& command =
       *app.add_subcommand("run", "Run one process of a fleet; what systemd or Kubernetes starts");
   command.footer("Roles:\n" + actors::role_list() +
-                 "forwarder: carries the bus\n\n"
+                 "\n"
                  "SIGTERM drains and ends it, SIGHUP reloads. The log is on stderr.\n\n"
                  "Example:\n  signalbox run cluster-router --config fleet.toml --id router-west");
   auto options = std::make_shared<Options>();

@@ -1,9 +1,29 @@
 #include "tools/signalbox/commands.hpp"
 
 #include "tools/engine_sim/command.hpp"
+#include "tools/keys/command.hpp"
+#include "tools/launcher/command.hpp"
+#include "tools/observe/command.hpp"
+#include "tools/order/command.hpp"
+#include "tools/policy/command.hpp"
+#include "tools/run/command.hpp"
 
 namespace signalbox {
 
-void add_commands(CLI::App& app) { engine_sim::add_engine_sim(app); }
+void add_commands(CLI::App& app) {
+  launcher::add_up(app);
+  launcher::add_status(app);
+  launcher::add_restart(app);
+  launcher::add_down(app);
+  order::add_drain(app);
+  order::add_order(app);
+  run::add_run(app);
+  observe::add_tap(app);
+  observe::add_inspect(app);
+  observe::add_explain(app);
+  policy_command::add_policy(app);
+  keys::add_keys(app);
+  engine_sim::add_engine_sim(app);
+}
 
 }  // namespace signalbox
