@@ -43,7 +43,7 @@ Error nobody_there(const Fleet& fleet) {
   std::string tried;
   for (const config::Bus& bus : fleet.config.buses) tried += (tried.empty() ? "" : ", ") + bus.subscribe;
   return {
-      ErrorKind::unavailable, fmt::format("nothing was heard on the bus ({})", tried), fleet.config.fleet,
+      ErrorKind::unavailable, fmt::format("no forwarder of the bus is there ({})", tried), fleet.config.fleet,
       fmt::format(
           "is the fleet up? signalbox up {}; or name the right one with --config, --port-base, --state-dir",
           fleet.file)};
@@ -69,8 +69,9 @@ Result<fleet_view::FleetView> observe(const Fleet& fleet, std::vector<std::strin
     std::unique_lock lock(mutex);
     heard.wait_for(lock, longest, [&] { return count > 0 && enough(view); });
   }
+  const bool bus_is_there = count > 0 || (*node)->stats().forwarders_joined > 0;
   (*node)->stop();
-  if (count == 0) return tl::unexpected(nobody_there(fleet));
+  if (!bus_is_there) return tl::unexpected(nobody_there(fleet));
   return view;
 }
 

@@ -23,8 +23,8 @@ Result<std::unique_ptr<bus::Node>> join_bus(const Fleet& fleet, std::string_view
 /// Why nothing can be heard: which forwarders were tried, and what to do.
 Error nobody_there(const Fleet& fleet);
 
-/// Listens until `enough` says so, or until `longest` has passed. Errors: as join_bus(), and unavailable if nothing was
-/// heard at all.
+/// Listens until `enough` says so, or until `longest` has passed. Errors: as join_bus(), and unavailable if no
+/// forwarder was there.
 Result<fleet_view::FleetView> observe(const Fleet& fleet, std::vector<std::string> subscriptions,
                                       Duration longest,
                                       const std::function<bool(const fleet_view::FleetView&)>& enough);

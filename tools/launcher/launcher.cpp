@@ -115,11 +115,18 @@ void Launcher::reap() {
     child->process = {};
     child->last_end = describe_end(status);
     child->life.on_ended(loop_.now());
-    const bool wished = child->life.state() == ChildState::idle;
-    options_.note(fmt::format("{}: ended, {}{}", child->plan.name, child->last_end,
-                              wished ? "" : fmt::format("; {}", sentence_of(child->life.state()))));
+    options_.note(fmt::format("{}: ended, {}{}", child->plan.name, child->last_end, what_next(*child)));
     save_state();
   }
+}
+
+std::string Launcher::what_next(const Child& child) const {
+  if (child.life.state() == ChildState::crash_loop)
+    return fmt::format("; {}; see {}/logs/{}.log", sentence_of(ChildState::crash_loop), config_.state_dir,
+                       child.plan.name);
+  if (child.life.due())
+    return fmt::format("; next start in {:.1f} s", to_seconds(*child.life.due() - loop_.now()));
+  return {};
 }
 
 void Launcher::start_due() {

@@ -55,6 +55,7 @@ class Launcher final : private net::Watcher {
   void on_ready(std::uint32_t events) override;
   void on_signal(int signal);
   void reap();
+  std::string what_next(const Child& child) const;
   void start_due();
   void start(Child& child);
   void stop(Child& child);

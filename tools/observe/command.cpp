@@ -17,7 +17,7 @@ void add_tap(CLI::App& app) {
   command.footer(
       "Without filters everything is shown, the latest values first. A filter that is given more than once "
       "takes any.\n"
-      "Exit code 3: nothing was heard.\n\n"
+      "Exit code 3: no forwarder was there.\n\n"
       "Examples:\n"
       "  signalbox tap --message routing_snapshot --message health_verdict\n"
       "  signalbox tap --topic beat/ --json --seconds 2\n"
@@ -49,7 +49,7 @@ void add_inspect(CLI::App& app) {
     names.emplace_back(subject.name);
   }
   command.footer(footer +
-                 "\nExit codes: 1 there is none of it, 2 a name is wrong, 3 nothing was heard.\n\n"
+                 "\nExit codes: 1 there is none of it, 2 a name is wrong, 3 the bus is not there.\n\n"
                  "Examples:\n"
                  "  signalbox inspect snapshot --cluster west --json\n"
                  "  signalbox inspect weights --engine a100-1");

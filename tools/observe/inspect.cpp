@@ -125,7 +125,7 @@ Status inspect(const InspectOptions& options) {
   const bool needs_rows = options.what != "weights" && options.what != "alerts";
   if (needs_rows && tables.front().rows.empty())
     return fail(ErrorKind::conflict,
-                fmt::format("no {} was heard within {:.1f} s", options.what, options.wait_s), {},
+                fmt::format("nothing of '{}' was heard within {:.1f} s", options.what, options.wait_s), {},
                 "'signalbox inspect processes' shows who is there");
   return {};
 }

@@ -103,6 +103,10 @@ bus::NodeHandlers handlers_for(const TapOptions& options, Inbox& inbox, Recorder
   return handlers;
 }
 
+bool is_there(const bus::NodeStats& stats) {
+  return stats.forwarders_joined > 0 || stats.received.total().accepted > 0;
+}
+
 Status listen(const TapOptions& options, const cli::Fleet& fleet, std::vector<std::string> topics) {
   Inbox inbox;
   Recorder recorder;
@@ -122,18 +126,18 @@ Status listen(const TapOptions& options, const cli::Fleet& fleet, std::vector<st
     if (const auto delivery = inbox.take()) {
       if (!show(options, *delivery)) break;
       ++shown;
-    } else if (!told && shown == 0 && cli::monotonic_now() - began > patience) {
+    } else if (!told && cli::monotonic_now() - began > patience && !is_there((*node)->stats())) {
       fmt::print(stderr, "{}\n", cli::nobody_there(fleet).text());
       told = true;
     }
   }
-  const bool heard = (*node)->stats().received.total().accepted > 0;
+  const bool bus_is_there = is_there((*node)->stats());
   (*node)->stop();
   if (inbox.dropped() > 0)
     fmt::print(stderr, "{} messages came faster than they could be shown\n", inbox.dropped());
   if (recorder.writer && recorder.status) recorder.status = recorder.writer->flush();
   if (!recorder.status) return recorder.status;
-  if (!heard && interrupted == 0) return tl::unexpected(cli::nobody_there(fleet));
+  if (!bus_is_there && interrupted == 0) return tl::unexpected(cli::nobody_there(fleet));
   return {};
 }
 

@@ -22,7 +22,7 @@ struct TapOptions {
   std::string replay;      ///< a file instead of the bus
 };
 
-/// Prints until `most`, `seconds`, SIGINT or SIGTERM. Errors: unavailable if nothing was heard by the end.
+/// Prints until `most`, `seconds`, SIGINT or SIGTERM. Errors: unavailable if no forwarder was there.
 Status tap(const TapOptions& options);
 
 }  // namespace signalbox::observe
