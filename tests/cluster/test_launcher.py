@@ -1,0 +1,120 @@
+"""`up`, `status`, `restart`, `down`: everything comes up in order, and nothing survives."""
+
+import os
+import signal
+import socket
+import subprocess
+
+from fleet import example, wait_for
+
+
+def without_roles(*roles: str) -> dict:
+    """The laptop fleet without processes of these roles: launching needs no plan."""
+    config = example("laptop.toml")
+    config["process"] = [process for process in config["process"] if process["role"] not in roles]
+    return config
+
+
+def quiet_fleet() -> dict:
+    return without_roles("cluster-router", "global-optimizer", "health-monitor")
+
+
+def test_up_brings_everything_up_and_down_leaves_nothing(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    rows = fleet.processes()
+    assert set(rows) == {"bus-1", "bus-2", "e1", "e2", "e3", "w1", "w2", "w3", "keeper", "proxy-east", "proxy-west"}
+    assert all(row["ready"] and row["runs"] == "running" and row["restarts"] == 0 for row in rows.values()), rows
+    fleet.signalbox("down")
+    assert fleet.running() == []
+    assert fleet.signalbox("status", check=False).returncode == 3
+    log = (fleet.state / "logs/launcher.log").read_text()
+    assert "killed" not in log, log
+    assert log.index("keeper: ended, exit code 0") < log.index("bus-1: ended, exit code 0")
+
+
+def test_a_process_that_dies_is_started_again(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    before = fleet.pid("keeper")
+    fleet.kill("keeper")
+    row = wait_for("keeper runs again", lambda: (row := fleet.processes()["keeper"])["restarts"] == 1 and row["ready"] and row, 20)
+    assert row["pid"] != before
+    assert row["last_end"] == "killed by signal 9 (Killed)"
+
+
+def test_restart_stops_one_process_in_order(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    before = fleet.processes()
+    fleet.signalbox("restart", "proxy-east")
+    row = wait_for("proxy-east runs again", lambda: (row := fleet.processes()["proxy-east"])["restarts"] == 1 and row["ready"] and row, 20)
+    assert row["last_end"] == "exit code 0"
+    after = fleet.processes()
+    assert all(after[name]["pid"] == before[name]["pid"] for name in before if name != "proxy-east")
+    unknown = fleet.signalbox("restart", "proxy-north", check=False)
+    assert unknown.returncode == 2
+    assert "no process is called 'proxy-north'; there are bus-1" in unknown.stderr
+
+
+def test_children_end_when_the_launcher_is_killed_and_up_works_again(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    os.kill(fleet.status()["fleet"][0]["launcher_pid"], signal.SIGKILL)
+    wait_for("children end with their launcher", lambda: fleet.running() == [], 5)
+    assert fleet.signalbox("status", check=False).returncode == 3
+    fleet.up()
+    assert fleet.processes()["keeper"]["ready"]
+    fleet.signalbox("down")
+    assert fleet.running() == []
+
+
+def test_down_ends_what_a_frozen_launcher_left(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    os.kill(fleet.status()["fleet"][0]["launcher_pid"], signal.SIGSTOP)
+    done = fleet.signalbox("down", "--wait", "1")
+    assert "did not end within 1 s and is killed" in done.stderr
+    assert fleet.running() == []
+
+
+def test_ctrl_c_stops_everything_in_order(new_fleet):
+    fleet = new_fleet(quiet_fleet())
+    up = subprocess.Popen([fleet.binary, "up", fleet.file, "--free-ports", "--state-dir", fleet.state, "--keys-dir",
+                           fleet.folder / "keys"], stdout=subprocess.PIPE, text=True)
+    assert any("ready" in line for line in iter(up.stdout.readline, ""))
+    up.send_signal(signal.SIGINT)
+    rest = up.communicate(timeout=60)[0]
+    assert up.returncode == 0
+    assert rest.strip().endswith("everything is stopped")
+    assert fleet.running() == []
+
+
+def test_a_second_launcher_is_refused(new_fleet):
+    fleet = new_fleet(quiet_fleet()).up()
+    second = fleet.signalbox("up", "--detach", check=False)
+    assert second.returncode == 1
+    assert "a fleet is up here already" in second.stderr
+    other = new_fleet(quiet_fleet(), name="other")
+    taken = other.signalbox("up", "--detach", "--port-base", str(fleet.port(0)), check=False)
+    assert taken.returncode == 1
+    assert "another fleet has the ports" in taken.stderr
+    assert fleet.processes()["keeper"]["ready"]
+
+
+def test_two_fleets_run_side_by_side_from_one_file(new_fleet):
+    config = quiet_fleet()
+    first, second = new_fleet(config, name="a").up(), new_fleet(config, name="b").up()
+    assert first.port(0) != second.port(0)
+    assert first.processes()["keeper"]["ready"] and second.processes()["keeper"]["ready"]
+
+
+def test_a_crash_loop_stops_and_says_where_to_look(new_fleet):
+    config = quiet_fleet()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config["engine"][0]["url"] = f"http://127.0.0.1:{taken.getsockname()[1]}"
+        fleet = new_fleet(config)
+        up = fleet.signalbox("up", "--detach", "--free-ports", "--wait", "1", check=False)
+        assert up.returncode == 1
+        assert "the fleet was not ready after 1 s; it goes on trying" in up.stderr
+        row = wait_for("e1 is given up", lambda: (row := fleet.processes()["e1"])["runs"] == "crash-loop" and row, 60)
+        assert row["restarts"] == 7
+        assert "logs/e1.log" in (fleet.state / "logs/launcher.log").read_text()
+        assert "address already in use" in (fleet.state / "logs/e1.log").read_text().lower()
+    fleet.signalbox("restart", "e1")
+    wait_for("e1 runs", lambda: fleet.processes()["e1"]["runs"] == "running", 10)
