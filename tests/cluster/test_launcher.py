@@ -8,32 +8,26 @@ import subprocess
 from fleet import example, wait_for
 
 
-def without_roles(*roles: str) -> dict:
-    """The laptop fleet without processes of these roles: launching needs no plan."""
-    config = example("laptop.toml")
-    config["process"] = [process for process in config["process"] if process["role"] not in roles]
-    return config
-
-
-def quiet_fleet() -> dict:
-    return without_roles("cluster-router", "global-optimizer", "health-monitor")
+LAPTOP = example("laptop.toml")
 
 
 def test_up_brings_everything_up_and_down_leaves_nothing(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     rows = fleet.processes()
-    assert set(rows) == {"bus-1", "bus-2", "e1", "e2", "e3", "w1", "w2", "w3", "keeper", "proxy-east", "proxy-west"}
+    assert set(rows) == {"bus-1", "bus-2", "e1", "e2", "e3", "w1", "w2", "w3", "keeper", "monitor", "proxy-east",
+                         "proxy-west", "optimizer-1", "optimizer-2", "router-east", "router-west"}
     assert all(row["ready"] and row["runs"] == "running" and row["restarts"] == 0 for row in rows.values()), rows
     fleet.signalbox("down")
     assert fleet.running() == []
     assert fleet.signalbox("status", check=False).returncode == 3
     log = (fleet.state / "logs/launcher.log").read_text()
     assert "killed" not in log, log
-    assert log.index("keeper: ended, exit code 0") < log.index("bus-1: ended, exit code 0")
+    ends = [log.index(f"{name}: ended, exit code 0") for name in ("router-east", "optimizer-1", "keeper", "e1", "bus-1")]
+    assert ends == sorted(ends), "stopped in the order in which they need each other"
 
 
 def test_a_process_that_dies_is_started_again(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     before = fleet.pid("keeper")
     fleet.kill("keeper")
     row = wait_for("keeper runs again", lambda: (row := fleet.processes()["keeper"])["restarts"] == 1 and row["ready"] and row, 20)
@@ -42,7 +36,7 @@ def test_a_process_that_dies_is_started_again(new_fleet):
 
 
 def test_restart_stops_one_process_in_order(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     before = fleet.processes()
     fleet.signalbox("restart", "proxy-east")
     row = wait_for("proxy-east runs again", lambda: (row := fleet.processes()["proxy-east"])["restarts"] == 1 and row["ready"] and row, 20)
@@ -55,7 +49,7 @@ def test_restart_stops_one_process_in_order(new_fleet):
 
 
 def test_children_end_when_the_launcher_is_killed_and_up_works_again(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     os.kill(fleet.status()["fleet"][0]["launcher_pid"], signal.SIGKILL)
     wait_for("children end with their launcher", lambda: fleet.running() == [], 5)
     assert fleet.signalbox("status", check=False).returncode == 3
@@ -66,7 +60,7 @@ def test_children_end_when_the_launcher_is_killed_and_up_works_again(new_fleet):
 
 
 def test_down_ends_what_a_frozen_launcher_left(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     os.kill(fleet.status()["fleet"][0]["launcher_pid"], signal.SIGSTOP)
     done = fleet.signalbox("down", "--wait", "1")
     assert "did not end within 1 s and is killed" in done.stderr
@@ -74,7 +68,7 @@ def test_down_ends_what_a_frozen_launcher_left(new_fleet):
 
 
 def test_ctrl_c_stops_everything_in_order(new_fleet):
-    fleet = new_fleet(quiet_fleet())
+    fleet = new_fleet(LAPTOP)
     up = subprocess.Popen([fleet.binary, "up", fleet.file, "--free-ports", "--state-dir", fleet.state, "--keys-dir",
                            fleet.folder / "keys"], stdout=subprocess.PIPE, text=True)
     assert any("ready" in line for line in iter(up.stdout.readline, ""))
@@ -86,11 +80,11 @@ def test_ctrl_c_stops_everything_in_order(new_fleet):
 
 
 def test_a_second_launcher_is_refused(new_fleet):
-    fleet = new_fleet(quiet_fleet()).up()
+    fleet = new_fleet(LAPTOP).up()
     second = fleet.signalbox("up", "--detach", check=False)
     assert second.returncode == 1
     assert "a fleet is up here already" in second.stderr
-    other = new_fleet(quiet_fleet(), name="other")
+    other = new_fleet(LAPTOP, name="other")
     taken = other.signalbox("up", "--detach", "--port-base", str(fleet.port(0)), check=False)
     assert taken.returncode == 1
     assert "another fleet has the ports" in taken.stderr
@@ -98,14 +92,13 @@ def test_a_second_launcher_is_refused(new_fleet):
 
 
 def test_two_fleets_run_side_by_side_from_one_file(new_fleet):
-    config = quiet_fleet()
-    first, second = new_fleet(config, name="a").up(), new_fleet(config, name="b").up()
+    first, second = new_fleet(LAPTOP, name="a").up(), new_fleet(LAPTOP, name="b").up()
     assert first.port(0) != second.port(0)
     assert first.processes()["keeper"]["ready"] and second.processes()["keeper"]["ready"]
 
 
 def test_a_crash_loop_stops_and_says_where_to_look(new_fleet):
-    config = quiet_fleet()
+    config = example("laptop.toml")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         config["engine"][0]["url"] = f"http://127.0.0.1:{taken.getsockname()[1]}"
         fleet = new_fleet(config)
