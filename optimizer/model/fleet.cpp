@@ -46,6 +46,13 @@ Status check_route(const FleetState& fleet, std::size_t i) {
 Status check_fleet(const FleetState& fleet) {
   for (std::size_t e = 0; e < fleet.engines.size(); ++e)
     if (auto ok = check_engine(fleet.engines[e], e); !ok) return ok;
+  for (std::size_t s = 0; s < fleet.traffic.size(); ++s) {
+    const TrafficState& t = fleet.traffic[s];
+    for (const double part :
+         {t.demand_per_s, t.shape.uncached_prompt_tokens, t.shape.output_tokens, t.shape.context_tokens})
+      if (!(part >= 0.0 && std::isfinite(part)))
+        return invalid(fmt::format("a rate or token count is {}", part), fmt::format("sources[{}]", s));
+  }
   for (std::size_t i = 0; i < fleet.routes.size(); ++i)
     if (auto ok = check_route(fleet, i); !ok) return ok;
   if (!(fleet.limits.load_ceiling > 0.0 && fleet.limits.load_ceiling <= 0.99))
@@ -134,9 +141,9 @@ ObjectiveParts objective_parts(const BuiltProblem& built, const Plan& plan) {
     sum.cache += flow * built.parts[i].cache_s;
     sum.service += flow * built.parts[i].service_s;
   }
-  sum.congestion = plan.terms[static_cast<std::size_t>(Term::congestion)];
-  sum.churn = plan.terms[static_cast<std::size_t>(Term::churn)];
-  sum.shed = plan.terms[static_cast<std::size_t>(Term::shed)];
+  sum.congestion = plan.terms[static_cast<std::size_t>(ObjectiveTerm::congestion)];
+  sum.churn = plan.terms[static_cast<std::size_t>(ObjectiveTerm::churn)];
+  sum.shed = plan.terms[static_cast<std::size_t>(ObjectiveTerm::shed)];
   return sum;
 }
 

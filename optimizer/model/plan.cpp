@@ -4,78 +4,58 @@
 
 namespace signalbox::optimizer {
 
-std::string_view to_string(Term term) {
+std::string_view to_string(ObjectiveTerm term) {
   switch (term) {
-    case Term::pairs:
-      return "pairs";
-    case Term::congestion:
-      return "congestion";
-    case Term::churn:
-      return "churn";
-    case Term::shed:
-      return "shed";
+    case ObjectiveTerm::pairs: return "pairs";
+    case ObjectiveTerm::congestion: return "congestion";
+    case ObjectiveTerm::churn: return "churn";
+    case ObjectiveTerm::shed: return "shed";
   }
   return "unknown";
 }
 
-std::string_view explain(Term term) {
+std::string_view explain(ObjectiveTerm term) {
   switch (term) {
-    case Term::pairs:
-      return "network, egress, cache value and unloaded service of the pairs used";
-    case Term::congestion:
-      return "latency that load causes on the engines";
-    case Term::churn:
-      return "requests moved away from where the last plan sent them";
-    case Term::shed:
-      return "requests refused";
+    case ObjectiveTerm::pairs: return "network, egress, cache value and unloaded service of the pairs used";
+    case ObjectiveTerm::congestion: return "latency that load causes on the engines";
+    case ObjectiveTerm::churn: return "requests moved away from where the last plan sent them";
+    case ObjectiveTerm::shed: return "requests refused";
   }
   return "unknown";
 }
 
 std::string_view to_string(Limit limit) {
   switch (limit) {
-    case Limit::engine_ceiling:
-      return "engine_ceiling";
-    case Limit::shed:
-      return "shed";
-    case Limit::floor:
-      return "floor";
+    case Limit::engine_ceiling: return "engine_ceiling";
+    case Limit::shed: return "shed";
+    case Limit::floor: return "floor";
   }
   return "unknown";
 }
 
 std::string_view explain(Limit limit) {
   switch (limit) {
-    case Limit::engine_ceiling:
-      return "the engine is planned at the greatest load that it may have";
-    case Limit::shed:
-      return "part of the source's demand is refused";
-    case Limit::floor:
-      return "even part of the share that the source's floor protects is refused";
+    case Limit::engine_ceiling: return "the engine is planned at the greatest load that it may have";
+    case Limit::shed: return "part of the source's demand is refused";
+    case Limit::floor: return "even part of the share that the source's floor protects is refused";
   }
   return "unknown";
 }
 
 std::string_view to_string(Stop stop) {
   switch (stop) {
-    case Stop::certified:
-      return "certified";
-    case Stop::iterations:
-      return "iterations";
-    case Stop::stalled:
-      return "stalled";
+    case Stop::certified: return "certified";
+    case Stop::iterations: return "iterations";
+    case Stop::stalled: return "stalled";
   }
   return "unknown";
 }
 
 std::string_view explain(Stop stop) {
   switch (stop) {
-    case Stop::certified:
-      return "the certified gap reached its target";
-    case Stop::iterations:
-      return "the iteration limit was reached first";
-    case Stop::stalled:
-      return "neither the plan nor the bound improved any more";
+    case Stop::certified: return "the certified gap reached its target";
+    case Stop::iterations: return "the iteration limit was reached first";
+    case Stop::stalled: return "neither the plan nor the bound improved any more";
   }
   return "unknown";
 }

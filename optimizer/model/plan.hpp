@@ -11,10 +11,10 @@
 namespace signalbox::optimizer {
 
 /// The parts of the objective that the solver sees, in seconds of latency per second.
-enum class Term : std::uint8_t { pairs, congestion, churn, shed };
+enum class ObjectiveTerm : std::uint8_t { pairs, congestion, churn, shed };
 inline constexpr std::size_t term_count = 4;
-std::string_view to_string(Term term);
-std::string_view explain(Term term);
+std::string_view to_string(ObjectiveTerm term);
+std::string_view explain(ObjectiveTerm term);
 
 /// objective >= optimum >= lower_bound: the bound is the dual value at `Plan::price`, evaluated against all
 /// engines.
@@ -49,7 +49,7 @@ struct Plan {
   std::vector<double> price;           ///< seconds of latency that one more work second costs, by EngineIndex
   std::vector<double> source_price_s;  ///< cost of one more request, by SourceIndex
   Certificate certificate;
-  std::array<double, term_count> terms{};  ///< by Term; their sum is the objective
+  std::array<double, term_count> terms{};  ///< by ObjectiveTerm; their sum is the objective
   std::vector<BindingLimit> binding;       ///< by limit, then row
   std::uint32_t sweeps = 0;                ///< passes of the primal over all flows
   std::uint32_t dual_iterations = 0;       ///< iterations of the dual method

@@ -20,8 +20,8 @@ struct WarmState {
 /// Limits of one solve, in iterations so that a solve repeats bit for bit.
 struct SolveOptions {
   double target_gap = 1e-3;            ///< certified relative gap at which to stop
-  std::uint32_t max_rounds = 40;       ///< rounds of primal sweeps, bounds and, where needed, dual iterations
-  std::uint32_t sweeps_per_round = 8;  ///< passes over the flows between two looks at the gap
+  std::uint32_t max_rounds = 5;        ///< rounds of primal sweeps, bounds and, where needed, dual iterations
+  std::uint32_t sweeps_per_round = 4;  ///< passes over the flows between two looks at the gap
   std::uint32_t dual_iterations = 25;  ///< L-BFGS iterations per call
 };
 

@@ -1,8 +1,9 @@
-// How a solve travels between the optimizer and its solver child: MessagePack maps with little-endian columns
-// in binary, every number checked on arrival. Private to one build: both ends are installed together, so
-// there are no versions.
+// How a solve travels between the optimizer and its solver child: one MessagePack array of scalars and
+// little-endian columns in binary, every number checked on arrival. Private to one build: both ends are
+// installed together, so there are no versions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>

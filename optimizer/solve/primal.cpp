@@ -1,0 +1,262 @@
+#include "optimizer/solve/primal.hpp"
+
+#include <limits>
+
+#include "optimizer/solve/bound.hpp"
+
+namespace signalbox::optimizer {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+/// A column without flow is dropped when it costs this many margins more than the cheapest.
+constexpr double keep_margins = 4.0;
+
+}  // namespace
+
+Primal::Primal(const Problem& problem)
+    : problem_(problem),
+      churn_cost_(problem.reference_per_s.empty() ? 0.0 : problem.churn_cost_s),
+      engines_(problem),
+      shed_(problem.sources.size(), 0.0),
+      level_(problem.sources.size(), 0.0) {
+  columns_.begin.assign(problem.sources.size() + 1, 0);
+}
+
+void Primal::start_from(std::span<const double> flow_per_s, std::span<const double> shed_per_s) {
+  columns_.clear();
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
+    const Source& source = problem_.sources[s];
+    columns_.begin.push_back(static_cast<std::uint32_t>(columns_.pairs.size()));
+    const std::size_t first = columns_.pairs.size();
+    double total = shed_per_s.empty() ? 0.0 : std::max(0.0, shed_per_s[s]);
+    shed_[s] = total;
+    for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
+      const bool referenced = !problem_.reference_per_s.empty() && problem_.reference_per_s[i] > 0.0;
+      const bool usable = engines_.usable(problem_.pairs[i].engine.at());
+      if (!usable || (!(flow_per_s[i] > 0.0) && !referenced)) continue;
+      columns_.add(problem_, i, std::max(0.0, flow_per_s[i]));
+      total += columns_.flow_per_s.back();
+    }
+    const double scale = total > 0.0 ? source.demand_per_s / total : 0.0;
+    shed_[s] = total > 0.0 ? shed_[s] * scale : source.demand_per_s;
+    for (std::size_t k = first; k < columns_.pairs.size(); ++k) columns_.flow_per_s[k] *= scale;
+  }
+  columns_.begin.push_back(static_cast<std::uint32_t>(columns_.pairs.size()));
+  recount_loads();
+}
+
+double Primal::price_and_extend(const std::vector<double>& price, double relative_margin) {
+  cost_.resize(problem_.pairs.size());
+  least_.resize(problem_.sources.size());
+  reach_.assign(engines_.size(), infinite);
+  double sum = -engines_conjugate(problem_, price);
+  std::vector<Segment> kept;
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
+    const Source& source = problem_.sources[s];
+    if (source.demand_per_s <= 0.0) continue;
+    const std::uint32_t first = source.first_pair, last = first + source.pair_count;
+    double cheapest = infinite;
+    for (std::uint32_t i = first; i < last; ++i) {
+      const Pair& pair = problem_.pairs[i];
+      cost_[i] = pair.cost_s + pair.work_s * price[pair.engine.value];
+      cheapest = std::min(cheapest, cost_[i]);
+    }
+    least_[s] =
+        std::min(cheapest, source.floor_fraction > 0.0 ? source.floor_shed_cost_s : source.shed_cost_s);
+    const double inverse = 1.0 / std::max(std::abs(least_[s]), 1e-6);
+    for (std::uint32_t i = first; i < last; ++i) {
+      double& reach = reach_[problem_.pairs[i].engine.value];
+      reach = std::min(reach, (cost_[i] - least_[s]) * inverse);
+    }
+    kept.clear();
+    double churn_paid = 0.0;
+    if (churn_cost_ > 0.0)
+      for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k)
+        if (const double reference = columns_.reference_per_s[k]; reference > 0.0) {
+          kept.push_back({cost_[columns_.origin[k]] - churn_cost_, reference});
+          churn_paid += churn_cost_ * reference;
+        }
+    sum += row_value(source, cheapest, churn_paid, kept).cost;
+  }
+  extend(relative_margin);
+  return sum;
+}
+
+void Primal::extend(double relative_margin) {
+  next_.clear();
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
+    const Source& source = problem_.sources[s];
+    next_.begin.push_back(static_cast<std::uint32_t>(next_.pairs.size()));
+    if (source.demand_per_s <= 0.0) continue;
+    const double scale = std::max(std::abs(least_[s]), 1e-6);
+    std::uint32_t k = columns_.begin[s];
+    const std::uint32_t last = columns_.begin[s + 1];
+    for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
+      const bool known = k < last && columns_.origin[k] == i;
+      const double excess = (cost_[i] - least_[s]) - scale * reach_[problem_.pairs[i].engine.value];
+      const bool near = excess <= scale * relative_margin;
+      if (known) {
+        const double flow = columns_.flow_per_s[k];
+        if (near || flow > 0.0 || columns_.reference_per_s[k] > 0.0 ||
+            excess <= keep_margins * scale * relative_margin)
+          next_.add(problem_, i, flow);
+        ++k;
+      } else if (near) {
+        next_.add(problem_, i, 0.0);
+      }
+    }
+  }
+  next_.begin.push_back(static_cast<std::uint32_t>(next_.pairs.size()));
+  std::swap(columns_, next_);
+}
+
+void Primal::sweep() {
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s)
+    if (problem_.sources[s].demand_per_s > 0.0) balance_row(s);
+}
+
+/// The flow of a column when one more request of its row costs `level`: below the reference the churn cost is
+/// earned back.
+double Primal::flow_at(const Candidate& c, double level, double& softness) const {
+  const auto free_flow = [&](double price, double& soft) {
+    double bend = 0.0;
+    const double load = engines_.load_at(c.engine, price, bend);
+    if (load <= c.others) return soft = 0.0, 0.0;
+    soft = bend * c.inverse_work * c.inverse_work;
+    return (load - c.others) * c.inverse_work;
+  };
+  const double flow = free_flow((level - c.cost_s) * c.inverse_work, softness);
+  if (flow >= c.reference || c.reference <= 0.0) return flow;
+  double soft = 0.0;
+  const double kept = free_flow((level - c.cost_s + churn_cost_) * c.inverse_work, soft);
+  softness = kept < c.reference ? soft : 0.0;
+  return std::min(kept, c.reference);
+}
+
+/// Balances one row exactly against what the other rows left on the engines: the level at which its columns
+/// take what it does not shed.
+void Primal::balance_row(std::size_t s) {
+  const Source& source = problem_.sources[s];
+  candidates_.clear();
+  const std::uint32_t first = columns_.begin[s], last = columns_.begin[s + 1];
+  const double last_resort = source.floor_fraction > 0.0 ? source.floor_shed_cost_s : source.shed_cost_s;
+  double entry = last_resort;
+  for (std::uint32_t k = first; k < last; ++k) {
+    const Pair& pair = columns_.pairs[k];
+    const double inverse = 1.0 / pair.work_s;
+    double& load = engines_.load[pair.engine.value];
+    const double others = std::max(0.0, load - columns_.flow_per_s[k] * pair.work_s);
+    const double reference = churn_cost_ > 0.0 ? columns_.reference_per_s[k] : 0.0;
+    const double enter = pair.cost_s + pair.work_s * engines_.marginal(pair.engine.value, others) -
+                         (reference > 0.0 ? churn_cost_ : 0.0);
+    columns_.flow_per_s[k] = 0.0;
+    load = others;
+    if (enter >= last_resort) continue;
+    entry = std::min(entry, enter);
+    candidates_.push_back({k, pair.engine.value, pair.cost_s, inverse, others, reference, enter});
+  }
+  const auto served = [&](double level, double& softness) {
+    double sum = 0.0;
+    softness = 0.0;
+    for (Candidate& c : candidates_) {
+      if (c.enter >= level) continue;
+      double soft = 0.0;
+      sum += flow_at(c, level, soft);
+      softness += soft;
+    }
+    return sum;
+  };
+  const double protected_rate = source.demand_per_s * source.floor_fraction;
+  double softness = 0.0, wanted = source.demand_per_s;
+  double high = source.shed_cost_s, low = std::min(entry, high);
+  const double at_shed = served(source.shed_cost_s, softness);
+  double level = source.shed_cost_s;
+  if (at_shed < wanted) {  // it sheds
+    wanted = std::max(at_shed, protected_rate);
+    if (at_shed < protected_rate) {
+      const double at_last = served(last_resort, softness);
+      wanted = std::min(protected_rate, at_last);
+      low = source.shed_cost_s;
+      level = high = last_resort;
+    }
+  }
+  double sum = at_shed;
+  if (wanted > at_shed || at_shed > source.demand_per_s) {
+    level = level_[s] > low && level_[s] < high ? level_[s] : 0.5 * (low + high);
+    for (int step = 0; step < 60; ++step) {
+      sum = served(level, softness);
+      const double missing = wanted - sum;
+      if (std::abs(missing) <= 1e-7 * wanted) break;
+      if (missing > 0.0)
+        low = level;
+      else
+        high = level;
+      if (high - low <= 1e-13 * std::abs(high)) break;
+      const double newton = softness > 0.0 ? level + missing / softness : low;
+      level = newton > low && newton < high ? newton : 0.5 * (low + high);
+    }
+  }
+  level_[s] = level;
+  sum = 0.0;
+  for (Candidate& c : candidates_) {
+    double soft = 0.0;
+    const double flow = c.enter < level ? flow_at(c, level, soft) : 0.0;
+    columns_.flow_per_s[c.column] = flow;
+    sum += flow;
+  }
+  const double scale = sum > 0.0 ? std::min(wanted, source.demand_per_s) / sum : 0.0;
+  for (const Candidate& c : candidates_) {
+    double& flow = columns_.flow_per_s[c.column];
+    flow *= scale;
+    engines_.load[c.engine] += flow / c.inverse_work;
+  }
+  shed_[s] = std::max(0.0, source.demand_per_s - sum * scale);
+}
+
+void Primal::recount_loads() {
+  std::vector<double> load(engines_.size(), 0.0);
+  for (std::size_t k = 0; k < columns_.pairs.size(); ++k)
+    load[columns_.pairs[k].engine.at()] += columns_.pairs[k].work_s * columns_.flow_per_s[k];
+  engines_.load = std::move(load);
+}
+
+double Primal::objective() const {
+  double sum = 0.0;
+  for (std::size_t e = 0; e < engines_.size(); ++e)
+    if (engines_.usable(e)) sum += problem_.engines[e].curve.cost(engines_.load[e]);
+  for (std::size_t k = 0; k < columns_.pairs.size(); ++k) {
+    sum += columns_.pairs[k].cost_s * columns_.flow_per_s[k];
+    sum += churn_cost_ * std::max(0.0, columns_.reference_per_s[k] - columns_.flow_per_s[k]);
+  }
+  for (std::size_t s = 0; s < shed_.size(); ++s) {
+    const Source& source = problem_.sources[s];
+    const double open = source.demand_per_s * (1.0 - source.floor_fraction);
+    sum += source.shed_cost_s * std::min(shed_[s], open) +
+           source.floor_shed_cost_s * std::max(0.0, shed_[s] - open);
+  }
+  return sum;
+}
+
+std::array<double, term_count> objective_terms(const Problem& problem, std::span<const double> flow_per_s,
+                                               std::span<const double> shed_per_s,
+                                               std::span<const double> load) {
+  std::array<double, term_count> terms{};
+  const auto at = [&](ObjectiveTerm term) -> double& { return terms[static_cast<std::size_t>(term)]; };
+  for (std::size_t i = 0; i < problem.pairs.size(); ++i) {
+    at(ObjectiveTerm::pairs) += problem.pairs[i].cost_s * flow_per_s[i];
+    if (!problem.reference_per_s.empty())
+      at(ObjectiveTerm::churn) +=
+          problem.churn_cost_s * std::max(0.0, problem.reference_per_s[i] - flow_per_s[i]);
+  }
+  for (std::size_t e = 0; e < problem.engines.size(); ++e)
+    if (load[e] > 0.0) at(ObjectiveTerm::congestion) += problem.engines[e].curve.cost(load[e]);
+  for (std::size_t s = 0; s < problem.sources.size(); ++s) {
+    const Source& source = problem.sources[s];
+    const double open = source.demand_per_s * (1.0 - source.floor_fraction);
+    at(ObjectiveTerm::shed) += source.shed_cost_s * std::min(shed_per_s[s], open) +
+                               source.floor_shed_cost_s * std::max(0.0, shed_per_s[s] - open);
+  }
+  return terms;
+}
+
+}  // namespace signalbox::optimizer

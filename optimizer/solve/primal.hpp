@@ -1,0 +1,69 @@
+// The flows: Gauss-Seidel sweeps over the sources, columns added by price.
+#pragma once
+
+#include <vector>
+
+#include "optimizer/model/plan.hpp"
+#include "optimizer/model/problem.hpp"
+#include "optimizer/solve/columns.hpp"
+#include "optimizer/solve/engine_state.hpp"
+
+namespace signalbox::optimizer {
+
+class Primal {
+ public:
+  explicit Primal(const Problem& problem);
+
+  /// Starts from these flows by PairIndex, scaled row by row so that flow and shed make up the demand. Rows
+  /// without any flow stay empty.
+  void start_from(std::span<const double> flow_per_s, std::span<const double> shed_per_s);
+  /// One pass over all pairs at these prices: the exact dual value; adds the columns that are cheap at these
+  /// prices.
+  double price_and_extend(const std::vector<double>& price, double relative_margin);
+  /// One pass over the rows: each is balanced exactly against what the others leave on the engines.
+  void sweep();
+  /// Sums the loads anew (they drift by rounding).
+  void recount_loads();
+
+  /// The plan's objective at the current flows, congestion continued above the ceilings.
+  double objective() const;
+
+  EngineStates& engines() { return engines_; }
+  Columns& columns() { return columns_; }
+  std::vector<double>& shed_per_s() { return shed_; }
+  bool churn() const { return churn_cost_ > 0.0; }
+
+ private:
+  /// A column while its row is being balanced.
+  struct Candidate {
+    std::uint32_t column, engine;
+    double cost_s, inverse_work;
+    double others;     ///< load of the other rows
+    double reference;  ///< requests/s; 0 without churn
+    double enter;      ///< the level at which it starts to take flow
+  };
+  double flow_at(const Candidate& candidate, double level, double& softness) const;
+  void balance_row(std::size_t row);
+  void extend(double relative_margin);
+
+  const Problem& problem_;
+  double churn_cost_;
+  EngineStates engines_;
+  Columns columns_, next_;
+  std::vector<double> shed_;
+  std::vector<double> level_;  ///< by source: cost of its last request when it was last balanced
+  std::vector<Candidate> candidates_;
+  std::vector<double>
+      margin_;  ///< by source: how much above its cheapest a pair may cost to become a column, seconds
+  std::vector<double> cost_;   ///< by PairIndex, at the last prices
+  std::vector<double> least_;  ///< by source: its cheapest way, at the last prices
+  std::vector<double> reach_;  ///< by engine: how much dearer it is, relatively, than the cheapest way of the
+                               ///< source nearest to using it
+};
+
+/// The parts of the objective for flows by PairIndex.
+std::array<double, term_count> objective_terms(const Problem& problem, std::span<const double> flow_per_s,
+                                               std::span<const double> shed_per_s,
+                                               std::span<const double> load);
+
+}  // namespace signalbox::optimizer

@@ -1,0 +1,195 @@
+#include "optimizer/solve/repair.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace signalbox::optimizer {
+namespace {
+
+/// Loads are kept this much, relatively, below the ceiling, so that summing them in another order does not
+/// exceed it.
+constexpr double safety = 1e-10;
+/// Refused rates below this share of the demand are not worth a move.
+constexpr double negligible = 1e-9;
+
+class Repair {
+ public:
+  Repair(const Problem& problem, const Columns& columns, Flows& flows)
+      : problem_(problem), columns_(columns), flows_(flows) {
+    row_of_.resize(columns.pairs.size());
+    for (std::size_t s = 0; s < problem.sources.size(); ++s)
+      for (std::uint32_t k = columns.begin[s]; k < columns.begin[s + 1]; ++k)
+        row_of_[k] = static_cast<std::uint32_t>(s);
+  }
+
+  void run() {
+    trim();
+    std::vector<std::uint32_t> refused;
+    for (std::uint32_t s = 0; s < problem_.sources.size(); ++s)
+      if (flows_.shed_per_s[s] > negligible * problem_.sources[s].demand_per_s) refused.push_back(s);
+    std::stable_sort(refused.begin(), refused.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return saved_by_serving(a) > saved_by_serving(b);
+    });
+    for (const std::uint32_t s : refused) serve(s);
+    if (!refused.empty()) displace(refused);
+  }
+
+ private:
+  double ceiling(std::size_t e) const { return problem_.engines[e].curve.ceiling * (1.0 - safety); }
+  double open_shed(std::size_t s) const {
+    return problem_.sources[s].demand_per_s * (1.0 - problem_.sources[s].floor_fraction);
+  }
+  /// What may still be refused at the lower cost; 0 once that is within rounding of the floor.
+  double open_room(std::size_t s) const {
+    const double room = open_shed(s) - flows_.shed_per_s[s];
+    return room > negligible * problem_.sources[s].demand_per_s ? room : 0.0;
+  }
+  /// What refusing one more request, and what serving one refused request, is worth.
+  double cost_of_refusing(std::size_t s) const {
+    const Source& source = problem_.sources[s];
+    return source.floor_fraction > 0.0 && open_room(s) <= 0.0 ? source.floor_shed_cost_s : source.shed_cost_s;
+  }
+  double saved_by_serving(std::size_t s) const {
+    const Source& source = problem_.sources[s];
+    return source.floor_fraction > 0.0 && flows_.shed_per_s[s] > open_shed(s) ? source.floor_shed_cost_s
+                                                                              : source.shed_cost_s;
+  }
+  double marginal(std::uint32_t k) const {
+    const Pair& pair = columns_.pairs[k];
+    return pair.cost_s +
+           pair.work_s * problem_.engines[pair.engine.at()].curve.marginal(flows_.load[pair.engine.at()]);
+  }
+  void move(std::uint32_t k, double rate) {  // from shed to the column; negative: back
+    const std::uint32_t s = row_of_[k];
+    flows_.flow_per_s[k] = std::max(0.0, flows_.flow_per_s[k] + rate);
+    flows_.shed_per_s[s] = std::max(0.0, flows_.shed_per_s[s] - rate);
+    const Pair& pair = columns_.pairs[k];
+    flows_.load[pair.engine.at()] = std::max(0.0, flows_.load[pair.engine.at()] + rate * pair.work_s);
+  }
+
+  void index_engines() {
+    if (!columns_of_.empty()) return;
+    columns_of_.resize(problem_.engines.size());
+    for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k)
+      if (flows_.flow_per_s[k] > 0.0) columns_of_[columns_.pairs[k].engine.at()].push_back(k);
+  }
+
+  /// Part of a column's flow that can be refused at one cost.
+  struct Slice {
+    double cost_per_work, rate;
+    std::uint32_t column;
+  };
+
+  void trim() {
+    for (std::size_t e = 0; e < problem_.engines.size(); ++e) {
+      if (flows_.load[e] <= ceiling(e)) continue;
+      index_engines();
+      slices_.clear();
+      for (const std::uint32_t k : columns_of_[e]) {
+        const Source& source = problem_.sources[row_of_[k]];
+        const double flow = flows_.flow_per_s[k], work = columns_.pairs[k].work_s;
+        const double open = source.floor_fraction > 0.0 ? std::min(flow, open_room(row_of_[k])) : flow;
+        if (open > 0.0) slices_.push_back({source.shed_cost_s / work, open, k});
+        if (flow > open) slices_.push_back({source.floor_shed_cost_s / work, flow - open, k});
+      }
+      std::stable_sort(slices_.begin(), slices_.end(),
+                       [](const Slice& a, const Slice& b) { return a.cost_per_work < b.cost_per_work; });
+      for (const Slice& slice : slices_) {
+        const double over = flows_.load[e] - ceiling(e);
+        if (over <= 0.0) break;
+        move(slice.column, -std::min(slice.rate, over / columns_.pairs[slice.column].work_s));
+      }
+      flows_.load[e] = std::min(flows_.load[e], ceiling(e));
+    }
+  }
+
+  /// Gives refused demand to the row's engines that have room and cost less than refusing, cheapest first.
+  void serve(std::uint32_t s) {
+    const std::uint32_t first = columns_.begin[s], last = columns_.begin[s + 1];
+    for (int step = 0; step < 32 && flows_.shed_per_s[s] > negligible * problem_.sources[s].demand_per_s;
+         ++step) {
+      std::uint32_t best = last;
+      double cost = saved_by_serving(s), second = cost;
+      for (std::uint32_t k = first; k < last; ++k) {
+        const std::size_t e = columns_.pairs[k].engine.at();
+        if (ceiling(e) - flows_.load[e] <= 1e-9 * ceiling(e)) continue;
+        const double c = marginal(k);
+        if (c < cost)
+          second = cost, cost = c, best = k;
+        else
+          second = std::min(second, c);
+      }
+      if (best == last) return;
+      const Pair& pair = columns_.pairs[best];
+      const std::size_t e = pair.engine.at();
+      const double bend = pair.work_s * pair.work_s * problem_.engines[e].curve.curvature(flows_.load[e]);
+      const double until_second = std::max((second - cost) / bend, 0.05 * flows_.shed_per_s[s]);
+      const double over = flows_.shed_per_s[s] - open_shed(s);
+      const double tier =
+          problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
+      move(best, std::min({tier, until_second, (ceiling(e) - flows_.load[e]) / pair.work_s}));
+    }
+  }
+
+  /// A full engine serves whoever is dearer to refuse.
+  void displace(const std::vector<std::uint32_t>& refused) {
+    columns_of_.clear();
+    index_engines();
+    for (const std::uint32_t s : refused)
+      for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k) {
+        const Pair& mine = columns_.pairs[k];
+        for (const std::uint32_t other : columns_of_[mine.engine.at()]) {
+          if (row_of_[other] == s || flows_.flow_per_s[other] <= 0.0) continue;
+          const Pair& theirs = columns_.pairs[other];
+          const double gain = (saved_by_serving(s) - mine.cost_s) / mine.work_s -
+                              (cost_of_refusing(row_of_[other]) - theirs.cost_s) / theirs.work_s;
+          if (gain <= 0.0 || flows_.shed_per_s[s] <= negligible * problem_.sources[s].demand_per_s) continue;
+          const std::uint32_t r = row_of_[other];
+          const double theirs_most = problem_.sources[r].floor_fraction > 0.0 && open_room(r) > 0.0
+                                         ? open_room(r)
+                                         : flows_.flow_per_s[other];
+          const double over = flows_.shed_per_s[s] - open_shed(s);
+          const double mine_most =
+              problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
+          const double work = std::min({flows_.flow_per_s[other] * theirs.work_s, theirs_most * theirs.work_s,
+                                        mine_most * mine.work_s});
+          move(other, -work / theirs.work_s);
+          move(k, work / mine.work_s);
+        }
+      }
+  }
+
+  const Problem& problem_;
+  const Columns& columns_;
+  Flows& flows_;
+  std::vector<std::uint32_t> row_of_;
+  std::vector<std::vector<std::uint32_t>> columns_of_;
+  std::vector<Slice> slices_;
+};
+
+}  // namespace
+
+void repair(const Problem& problem, const Columns& columns, Flows& flows) {
+  Repair(problem, columns, flows).run();
+}
+
+double objective_of(const Problem& problem, const Columns& columns, const Flows& flows) {
+  const bool churn = !problem.reference_per_s.empty() && problem.churn_cost_s > 0.0;
+  double sum = 0.0;
+  for (std::size_t e = 0; e < problem.engines.size(); ++e)
+    if (flows.load[e] > 0.0) sum += problem.engines[e].curve.cost(flows.load[e]);
+  for (std::size_t k = 0; k < columns.pairs.size(); ++k) {
+    sum += columns.pairs[k].cost_s * flows.flow_per_s[k];
+    if (churn) sum += problem.churn_cost_s * std::max(0.0, columns.reference_per_s[k] - flows.flow_per_s[k]);
+  }
+  for (std::size_t s = 0; s < problem.sources.size(); ++s) {
+    const Source& source = problem.sources[s];
+    const double open = source.demand_per_s * (1.0 - source.floor_fraction);
+    sum += source.shed_cost_s * std::min(flows.shed_per_s[s], open) +
+           source.floor_shed_cost_s * std::max(0.0, flows.shed_per_s[s] - open);
+  }
+  return sum;
+}
+
+}  // namespace signalbox::optimizer
