@@ -36,7 +36,7 @@ void match_zones(const Config& config, const policy::CompiledPolicy& policy, std
       out.push_back({cluster.place,
                      fmt::format("cluster '{}' lies in region '{}', which is not in the policy's zone '{}'",
                                  cluster.name, cluster.region, cluster.zone),
-                     fmt::format("add it to the zone in {}", config.policy)});
+                     "add it to the zone's regions in the policy"});
   }
 }
 

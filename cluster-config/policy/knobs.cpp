@@ -1,5 +1,7 @@
 #include "cluster-config/policy/knobs.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <type_traits>
 
@@ -148,5 +150,16 @@ constexpr std::array<Promise, 3> promise_table{{
 
 std::span<const Knob> knobs() { return table; }
 std::span<const Promise> promises() { return promise_table; }
+
+std::string numbers_as_markdown() {
+  const CompiledPolicy defaults;
+  std::string out;
+  for (const Knob& knob : knobs())
+    out +=
+        fmt::format("| `{}{}{} {}` | {} to {} | {} | {} |\n", knob.clause, knob.group.empty() ? "" : " ",
+                    knob.group, knob.word, write(knob.low, knob.dimension), write(knob.high, knob.dimension),
+                    write(knob.get(defaults), knob.dimension), knob.sentence);
+  return out;
+}
 
 }  // namespace signalbox::policy

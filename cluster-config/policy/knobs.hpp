@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "cluster-config/policy/quantity.hpp"
@@ -31,5 +32,8 @@ struct Promise {
 /// In the order of the canonical text; the rows of one clause are neighbours, and so are those of one group.
 std::span<const Knob> knobs();
 std::span<const Promise> promises();
+
+/// One row of a Markdown table for each number: what it is called, its unit and bounds, its default, its sentence.
+std::string numbers_as_markdown();
 
 }  // namespace signalbox::policy

@@ -18,7 +18,11 @@ bool is_host(std::string_view host) {
              c == '.';
     });
   }
-  return is_plain_name(host);
+  constexpr std::size_t longest_host = 253;
+  return !host.empty() && host.size() <= longest_host && std::ranges::all_of(host, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '.' || c == '_';
+  });
 }
 
 Result<std::uint16_t> read_port(std::string_view text, std::uint16_t port_base) {
@@ -67,6 +71,7 @@ Result<std::string> resolve_url(std::string_view text, std::uint16_t port_base) 
     if (!text.starts_with(scheme)) continue;
     std::string_view rest = text.substr(scheme.size());
     if (rest.ends_with('/')) rest.remove_suffix(1);
+    if (rest.empty()) break;
     if (rest.find('/') != std::string_view::npos)
       return invalid(fmt::format("'{}' has a path", text.substr(0, 80)), {},
                      "write scheme, host and port only");

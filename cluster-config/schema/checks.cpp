@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "cluster-config/schema/address.hpp"
 #include "messages/base/nearest.hpp"
@@ -127,17 +128,15 @@ class Checker {
       if (router && process.cluster.empty())
         mistake(process.place, fmt::format("router '{}' has no cluster", process.id),
                 "write cluster = \"NAME\"");
-      if (router && process.listen.empty())
-        mistake(process.place, fmt::format("router '{}' listens nowhere", process.id),
-                "write listen = \"HOST:PORT\"");
       if (!router && !process.listen.empty())
-        mistake(process.place, fmt::format("'{}' is a {} and serves no clients", process.id, process.role),
+        mistake(process.place,
+                fmt::format("'{}' has role {} and serves no clients", process.id, process.role),
                 "only a cluster-router has 'listen'");
       if (proxy && process.cluster.empty() && process.engines.empty())
         mistake(process.place, fmt::format("engine-proxy '{}' has no engines", process.id),
                 "write cluster = \"NAME\" for all of a cluster's, or engines = [...]");
       if (!proxy && !process.engines.empty())
-        mistake(process.place, fmt::format("'{}' is a {} and reads no engines", process.id, process.role),
+        mistake(process.place, fmt::format("'{}' has role {} and reads no engines", process.id, process.role),
                 "only an engine-proxy has 'engines'");
       for (const EngineName& engine : process.engines)
         known(process.place, "engine", engine.str(), c_.engines,
@@ -147,11 +146,12 @@ class Checker {
 
   /// Each engine is read by exactly one proxy.
   void proxies() {
-    std::map<EngineName, std::vector<std::string>> readers;
+    std::map<EngineName, std::set<std::string>> readers;
     for (const Process& process : c_.processes)
-      for (const EngineName& engine : process.engines) readers[engine].push_back(process.id.str());
+      if (process.role == "engine-proxy")
+        for (const EngineName& engine : process.engines) readers[engine].insert(process.id.str());
     for (const Engine& engine : c_.engines) {
-      const auto& ids = readers[engine.name];
+      const std::set<std::string>& ids = readers[engine.name];
       if (ids.empty())
         mistake(engine.place, fmt::format("no engine-proxy reads engine '{}'", engine.name),
                 fmt::format("add a [[process]] with role = \"engine-proxy\" and cluster = \"{}\"",
@@ -167,6 +167,8 @@ class Checker {
   }
   void roles() {
     if (c_.buses.empty()) mistake({1, 1}, "there is no bus", "add a [[bus]] with id, publish and subscribe");
+    if (count("") > 0)
+      return;  // a role was not understood, and that was said: it may be the one that is missing
     for (const std::string_view role : {"cluster-router", "health-monitor", "policy-keeper"})
       if (count(role) == 0)
         mistake({1, 1}, fmt::format("there is no {}", role),

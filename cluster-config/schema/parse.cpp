@@ -157,6 +157,8 @@ void Builder::process(const Section& s) {
             s.address("operator"),
             s.names<EngineName>("engines"),
             s.place()};
+  if (p.role == "cluster-router" && !s.has("listen"))
+    s.mistake("listen", fmt::format("router '{}' listens nowhere", p.id), "write listen = \"HOST:PORT\"");
   if (p.role == "engine-proxy" && p.engines.empty())
     for (const Engine& engine : config_.engines)
       if (engine.cluster == p.cluster) p.engines.push_back(engine.name);

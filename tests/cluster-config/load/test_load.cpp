@@ -19,3 +19,26 @@ BOOST_AUTO_TEST_CASE(every_example_loads_with_its_policy) {
   }
   BOOST_TEST(seen > 0);
 }
+
+BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named) {
+  const auto missing = load("/nowhere/fleet.toml");
+  BOOST_REQUIRE(!missing.has_value());
+  BOOST_TEST(missing.error().report ==
+             "/nowhere/fleet.toml: cannot read it: No such file or directory; check the path\n");
+}
+
+BOOST_AUTO_TEST_CASE(configuration_and_policy_must_fit) {
+  const auto config = load_config(test::source_path("cluster-config/examples/laptop.toml").string());
+  BOOST_REQUIRE(config.has_value());
+  constexpr std::string_view text = R"(policy other version 1
+topology { zone us { region us-east } zone eu { region eu-west } }
+models { m-large  m-huge }
+class a { tenants *  model m-large  criticality standard  residency zone us }
+class b { tenants *  model m-huge  criticality standard  residency any }
+otherwise reject 403
+)";
+  const auto compiled = policy::compile_text(text, "other.policy");
+  BOOST_REQUIRE(compiled.has_value());
+  const std::string report = render(match(*config, *compiled), "laptop.toml");
+  test::check_golden(test::source_path("tests/cluster-config/load/mismatch.txt"), report);
+}
