@@ -89,9 +89,9 @@ Duration DrainRate::retry_after(std::size_t waiting, const policy::Queue& bounds
   const double silence = last_ == never_yet ? 0.0 : std::max(0.0, to_seconds(now - last_));
   const double rate = per_s_ * std::exp(-silence / rate_window_s);
   const double expected = rate > 1e-9 ? (static_cast<double>(waiting) + 1.0) / rate : 1e9;
-  const double jittered = expected * rng.uniform(0.8, 1.2);
-  const double low = to_seconds(bounds.retry_after_low), high = to_seconds(bounds.retry_after_high);
-  return from_seconds(std::ceil(std::clamp(jittered, low, std::max(low, high))));
+  const Duration jittered = from_seconds(std::ceil(expected * rng.uniform(0.8, 1.2)));
+  return std::clamp(jittered, bounds.retry_after_low,
+                    std::max(bounds.retry_after_low, bounds.retry_after_high));
 }
 
 }  // namespace signalbox::routing

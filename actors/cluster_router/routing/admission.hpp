@@ -60,8 +60,8 @@ class WaitingRoom {
 class DrainRate {
  public:
   void left(Instant now);
-  /// When a newcomer behind `waiting` others may expect a place: waiting over the rate, with +-20 % jitter, within the
-  /// policy's bounds, in whole seconds.
+  /// When a newcomer behind `waiting` others may expect a place: waiting over the rate, with +-20 % jitter, rounded up to
+  /// seconds, within the policy's bounds.
   Duration retry_after(std::size_t waiting, const policy::Queue& bounds, Instant now, Rng& rng) const;
 
  private:

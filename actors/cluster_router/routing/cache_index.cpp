@@ -88,7 +88,7 @@ std::size_t CacheIndex::bytes() const {
 }
 
 std::uint64_t CacheIndex::pair_key(EngineIndex engine, std::uint64_t block) {
-  return std::max<std::uint64_t>(1, mix64(block ^ mix64(engine.value + 1)));
+  return std::max<std::uint64_t>(1, mix64(block + 0x9e3779b97f4a7c15ULL * (engine.value + 1ULL)));
 }
 
 void CacheIndex::note_holder(EngineIndex engine, std::uint64_t block, bool is_new) {

@@ -52,7 +52,7 @@ struct Wait {
 struct Refuse {
   schema::RefuseReason reason = schema::RefuseReason::no_engine;
   std::uint16_t status = 503;
-  Duration retry_after{};  ///< whole seconds; zero: send none
+  Duration retry_after{};  ///< zero: send none
 };
 
 using Verdict = std::variant<Forward, Wait, Refuse>;

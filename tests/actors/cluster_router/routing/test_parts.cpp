@@ -1,0 +1,279 @@
+// The parts that a decision rests on, one by one: penalties, load, caches, retries, admission, hashes.
+#include <boost/test/unit_test.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <list>
+#include <map>
+#include <set>
+
+#include "actors/cluster_router/routing/admission.hpp"
+#include "actors/cluster_router/routing/cache_index.hpp"
+#include "actors/cluster_router/routing/decide.hpp"
+#include "actors/cluster_router/routing/retry.hpp"
+#include "messages/base/rng.hpp"
+#include "tests/actors/cluster_router/routing/fleet.hpp"
+#include "tests/support/sizes.hpp"
+
+namespace signalbox::routing::test {
+
+namespace {
+
+const EngineIndex e0(0), e1(1);
+
+Penalties penalties_of(std::size_t engines) {
+  Penalties p;
+  p.configure({});
+  p.remap(std::vector<EngineIndex>(engines));
+  return p;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_failure_counts_once_here_or_in_the_plan) {
+  Penalties p = penalties_of(2);
+  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
+  p.failure(e0, policy::FailureKind::connect, at(0));
+  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(p.multiplier(e1, at(0)) == 1.0);
+  p.covered(5);  // of batches before it was carried
+  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2, boost::test_tools::tolerance(1e-9));
+  p.carried_by(6, at(0));
+  p.failure(e0, policy::FailureKind::reset, at(0));
+  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2 * 0.4, boost::test_tools::tolerance(1e-9));
+  p.covered(6);  // ends the first failure, not the second
+  BOOST_TEST(p.multiplier(e0, at(0)) == 0.4, boost::test_tools::tolerance(1e-9));
+  p.carried_by(7, at(0));
+  p.covered(7);
+  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(penalties_decay_with_their_half_life_down_to_nothing_and_never_below_the_floor) {
+  Penalties p = penalties_of(1);
+  p.failure(e0, policy::FailureKind::connect, at(0));
+  BOOST_TEST(p.multiplier(e0, at(10)) == std::sqrt(0.2), boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(p.multiplier(e0, at(20)) == std::pow(0.2, 0.25), boost::test_tools::tolerance(1e-9));
+  for (int i = 0; i < 100; ++i) p.failure(e0, policy::FailureKind::connect, at(30));
+  BOOST_TEST(p.multiplier(e0, at(30)) == 0.02);
+  // Old evidence does not pile up: many batches without a plan keep their sum.
+  Penalties q = penalties_of(1);
+  for (std::uint64_t batch = 1; batch <= 40; ++batch) {
+    q.failure(e0, policy::FailureKind::slow, at(0));
+    q.carried_by(batch, at(0));
+  }
+  BOOST_TEST(q.multiplier(e0, at(40)) == std::pow(0.8, 40.0 / 16), boost::test_tools::tolerance(1e-9));
+  q.carried_by(41, at(200));
+  BOOST_TEST(q.multiplier(e0, at(200)) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_that_asks_to_be_left_alone_is_left_alone_up_to_the_cap) {
+  Penalties p = penalties_of(1);
+  p.retry_after(e0, 1h, at(0));
+  BOOST_TEST(p.multiplier(e0, at(29.9)) == 0.02);
+  BOOST_TEST(p.multiplier(e0, at(30.1)) == 1.0);
+  p.covered(99);  // it is a wish with an end, not evidence
+  BOOST_TEST(p.multiplier(e0, at(29.9)) == 0.02);
+}
+
+BOOST_AUTO_TEST_CASE(a_new_life_starts_with_a_clean_record) {
+  Penalties p = penalties_of(1);
+  p.failure(e0, policy::FailureKind::connect, at(0));
+  BOOST_TEST(!p.incarnation(e0, {1, 1}));  // the first word on its life
+  BOOST_TEST(p.multiplier(e0, at(0)) < 1.0);
+  BOOST_TEST(!p.incarnation(e0, {1, 1}));
+  BOOST_TEST(p.incarnation(e0, {2, 1}));
+  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(what_is_believed_of_an_engine) {
+  struct Row {
+    const char* name;
+    double signal, now, then;
+    int routers;
+    bool fresh;
+    double believed;
+  };
+  const Row rows[] = {
+      {"the reading, less ours then, plus ours now", 10, 5, 2, 1, true, 13},
+      {"the others moved like us, a bit", 10, 5, 2, 3, true, 13 + 0.6 * 2 * 3},
+      {"ours left, and theirs probably", 10, 0, 4, 2, true, 6 - 0.6 * 4},
+      {"never less than ours", 10, 3, 20, 4, true, 3},
+      {"the reading misses some of ours", 1, 5, 2, 1, true, 5},
+      {"no reading: everybody sends as we do", unknown, 5, 2, 3, true, 15},
+      {"an old reading is no reading", 10, 5, 2, 3, false, 15},
+  };
+  for (const Row& row : rows) {
+    EngineFacts facts;
+    facts.requests = row.signal;
+    const OwnLoad now{static_cast<std::int64_t>(row.now), 0, 0},
+        then{static_cast<std::int64_t>(row.then), 0, 0};
+    const Belief b = believe(facts, now, then, row.fresh, 100, row.routers - 1, 0.6);
+    BOOST_TEST(std::abs(static_cast<double>(b.requests) - row.believed) < 1e-4, row.name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_load_table_knows_what_was_ours_when_a_reading_was_taken) {
+  LoadTable loads;
+  loads.remap(std::vector<EngineIndex>(1));
+  std::vector<Hold> holds;
+  for (int i = 1; i <= 10; ++i) holds.push_back(loads.take(e0, {10, 20}, at(i)));
+  loads.reading(e0, at(4.5));
+  BOOST_TEST(loads.own_at_reading(e0).requests == 4);
+  BOOST_TEST(loads.own_at_reading(e0).prefill_tokens == 40);
+  loads.reading(e0, at(10.5));
+  BOOST_TEST(loads.own_at_reading(e0).requests == 10);
+  loads.prefilled(holds[0], at(11));
+  loads.prefilled(holds[0], at(11));
+  BOOST_TEST(loads.own(e0).prefill_tokens == 90);
+  for (Hold& hold : holds) loads.release(hold, at(12));
+  for (Hold& hold : holds) loads.release(hold, at(13));  // released once, whoever asks again
+  BOOST_TEST((loads.own(e0) == OwnLoad{}));
+}
+
+BOOST_AUTO_TEST_CASE(cache_index_against_a_list) {
+  // The plain truth: per engine a list, latest first.
+  constexpr std::size_t engines = 5, depth = 40;
+  CacheIndex index(engines * depth);
+  index.resize(engines, false);
+  for (std::size_t e = 0; e < engines; ++e) index.set_depth(EngineIndex(e), 1'000);
+  std::vector<std::list<std::uint64_t>> lists(engines);
+  const auto use = [&](std::size_t e, std::uint64_t block) {
+    lists[e].remove(block);
+    lists[e].push_front(block);
+    if (lists[e].size() > depth) lists[e].pop_back();
+  };
+  const auto leading = [&](std::size_t e, const PromptBlocks& prompt) {
+    std::size_t n = 0;
+    while (n < prompt.size() && std::ranges::count(lists[e], prompt[n]) > 0) ++n;
+    return n;
+  };
+  Rng rng(5);
+  const std::uint64_t operations = signalbox::test::size_of_test("cache_index_against_a_list");
+  for (std::uint64_t i = 0; i < operations; ++i) {
+    // A tree of prompts: block j depends on the choices up to j.
+    PromptBlocks prompt;
+    std::uint64_t path = 1;
+    for (std::uint64_t j = 0, n = 1 + rng.below(12); j < n; ++j)
+      prompt.push_back(path = mix64(path * 4 + rng.below(3)));
+    const std::size_t e = rng.below(engines);
+    if (rng.chance(0.01)) {
+      index.forget(EngineIndex(e));
+      lists[e].clear();
+    } else if (rng.chance(0.5)) {
+      index.sent(EngineIndex(e), prompt);
+      for (std::size_t j = prompt.size(); j > 0; --j) use(e, prompt[j - 1]);
+    } else {
+      const LongestMatch match = index.longest(prompt);
+      std::size_t longest = 0, holders = 0;
+      for (std::size_t x = 0; x < engines; ++x) {
+        longest = std::max(longest, leading(x, prompt));
+        BOOST_REQUIRE(index.matched(EngineIndex(x), prompt) == leading(x, prompt));
+      }
+      for (std::size_t x = 0; x < engines; ++x)
+        holders += longest > 0 && leading(x, prompt) == longest ? 1 : 0;
+      BOOST_REQUIRE(match.blocks == longest);
+      for (const EngineIndex holder : match.holders) BOOST_REQUIRE(leading(holder.at(), prompt) == longest);
+      // A list of the latest four may have lost an earlier one for good, never all of few.
+      BOOST_REQUIRE(match.holders.size() <= std::min(holders, max_holders));
+    }
+  }
+  std::size_t held = 0;
+  for (const auto& list : lists) held += list.size();
+  BOOST_TEST(index.blocks() == held);
+}
+
+BOOST_AUTO_TEST_CASE(cache_memory_is_bounded_by_its_budget) {
+  CacheIndex index(50'000);
+  index.resize(10, false);
+  for (std::size_t e = 0; e < 10; ++e) index.set_depth(EngineIndex(e), 1'000'000);
+  Rng rng(1);
+  for (int i = 0; i < 300'000; ++i) index.sent_block(EngineIndex(rng.below(10)), rng.next());
+  BOOST_TEST(index.blocks() == 50'000u);
+  BOOST_TEST(index.bytes() < 50'000u * 160u);
+  BOOST_TEST_MESSAGE("bytes a block, all different: " << index.bytes() / 50'000);
+}
+
+BOOST_AUTO_TEST_CASE(prompts_share_hashes_exactly_as_far_as_they_agree) {
+  const std::string common(5'000, 'x');
+  const std::string a = common + std::string(3'000, 'a'), b = common + std::string(3'000, 'b');
+  PromptBlocks one, two, other_tenant;
+  hash_prompt_blocks(a, tenant_key(9, "t"), 1'000, one);
+  hash_prompt_blocks(b, tenant_key(9, "t"), 1'000, two);
+  hash_prompt_blocks(a, tenant_key(9, "u"), 1'000, other_tenant);
+  BOOST_REQUIRE(one.size() == 8u);
+  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST((one[i] == two[i]) == (i < 5));
+  for (std::size_t i = 0; i < 8; ++i) BOOST_TEST(one[i] != other_tenant[i]);
+  BOOST_TEST(std::set<std::uint64_t>(one.begin(), one.end()).size() ==
+             8u);  // equal blocks in other places differ
+  hash_prompt_blocks(std::string(10'000'000, 'y'), 1, 1'000, one);
+  BOOST_TEST(one.size() == max_prompt_blocks);
+  hash_prompt_blocks(std::string(999, 'y'), 1, 1'000, one);
+  BOOST_TEST(one.empty());
+}
+
+BOOST_AUTO_TEST_CASE(retries_never_exceed_their_budget) {
+  Rng rng(3);
+  for (int run = 0; run < 50; ++run) {
+    RetryBudget budget;
+    const double ratio = rng.uniform(), burst = static_cast<double>(rng.below(60));
+    budget.configure(ratio, burst);
+    double offered = 0, retries = 0;
+    for (int i = 0; i < 2'000; ++i) {
+      if (rng.chance(0.5)) {
+        budget.first_attempt();
+        ++offered;
+      } else if (budget.available()) {
+        budget.take();
+        ++retries;
+      }
+      BOOST_REQUIRE(retries <= ratio * offered + burst + 1e-6);
+    }
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_plan_gate_admits_its_share_of_any_run_of_requests) {
+  for (const double share : {0.0, 0.01, 0.1, 1 / 3.0, 0.5, 0.77, 0.999, 1.0}) {
+    PlanGate gate;
+    gate.remap(std::vector<ClassIndex>(1));
+    std::vector<int> admitted{0};
+    for (int i = 0; i < 3'000; ++i)
+      admitted.push_back(admitted.back() + (gate.admit(ClassIndex(0), share) ? 1 : 0));
+    for (std::size_t i = 0; i < admitted.size(); i += 7)
+      for (std::size_t n : {1u, 10u, 100u, 1000u})
+        if (i + n < admitted.size())
+          BOOST_REQUIRE(std::abs(admitted[i + n] - admitted[i] - share * static_cast<double>(n)) <
+                        1.0 + 1e-6);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(the_waiting_room_gives_up_its_least_for_a_more_critical_newcomer) {
+  WaitingRoom room;
+  const auto waiting = [](std::uint32_t slot, Criticality c, double until) {
+    return Waiting{{slot, 1}, ClassIndex(0), c, false, at(until)};
+  };
+  BOOST_TEST(!room.add(waiting(1, Criticality::standard, 5), 2).has_value());
+  BOOST_TEST(!room.add(waiting(2, Criticality::standard, 3), 2).has_value());
+  BOOST_TEST(room.all()[0].ticket.slot == 2u);  // the earlier deadline goes first
+  BOOST_TEST(room.add(waiting(3, Criticality::standard, 1), 2)->ticket.slot == 3u);
+  BOOST_TEST(room.add(waiting(4, Criticality::critical, 9), 2)->ticket.slot == 1u);
+  BOOST_TEST(room.all()[0].ticket.slot == 4u);
+  BOOST_TEST((room.earliest() == at(3)));
+  BOOST_TEST(!room.expired(at(2.9)).has_value());
+  BOOST_TEST(room.expired(at(3))->ticket.slot == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_drain_within_its_bounds) {
+  Rng rng(1);
+  DrainRate rate;
+  const policy::Queue bounds;
+  BOOST_TEST((rate.retry_after(0, bounds, at(0), rng) == bounds.retry_after_high));  // nothing leaves
+  for (int i = 0; i < 1'000; ++i) rate.left(at(i * 0.1));        // ten a second
+  for (int i = 0; i < 100; ++i) {
+    const double wait = to_seconds(rate.retry_after(99, bounds, at(100), rng));
+    BOOST_TEST((wait >= 8 && wait <= 13), wait);
+    BOOST_TEST(wait == std::round(wait));
+  }
+  BOOST_TEST((rate.retry_after(0, bounds, at(100), rng) == 1s));
+}
+
+}  // namespace signalbox::routing::test
