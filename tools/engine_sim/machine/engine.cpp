@@ -10,34 +10,23 @@ namespace signalbox::engine_sim {
 
 std::string_view to_string(Admission admission) {
   switch (admission) {
-    case Admission::accepted:
-      return "accepted";
-    case Admission::queue_full:
-      return "queue_full";
-    case Admission::too_long:
-      return "too_long";
-    case Admission::empty:
-      return "empty";
-    case Admission::duplicate:
-      return "duplicate";
+    case Admission::accepted: return "accepted";
+    case Admission::queue_full: return "queue_full";
+    case Admission::too_long: return "too_long";
+    case Admission::empty: return "empty";
+    case Admission::duplicate: return "duplicate";
   }
   return "?";
 }
 
 std::string_view to_string(EventKind kind) {
   switch (kind) {
-    case EventKind::first_token:
-      return "first_token";
-    case EventKind::token:
-      return "token";
-    case EventKind::finished:
-      return "finished";
-    case EventKind::preempted:
-      return "preempted";
-    case EventKind::block_stored:
-      return "block_stored";
-    case EventKind::block_removed:
-      return "block_removed";
+    case EventKind::first_token: return "first_token";
+    case EventKind::token: return "token";
+    case EventKind::finished: return "finished";
+    case EventKind::preempted: return "preempted";
+    case EventKind::block_stored: return "block_stored";
+    case EventKind::block_removed: return "block_removed";
   }
   return "?";
 }
@@ -167,7 +156,7 @@ bool Engine::make_room_for_decoding(Instant now, std::vector<Event>& events) {
   bool roomy = true;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Sequence& sequence = *batch_[i];
-    while (sequence.in_batch && sequence.memory.size() < blocks_for(sequence.length())) {
+    while (sequence.in_batch && sequence.memory.size() * options_.block_tokens < sequence.length()) {
       if (pool_.free_blocks() > 0) {
         sequence.memory.push_back(take_block(now, events));
         continue;
@@ -254,6 +243,14 @@ void Engine::finish_step(std::vector<Event>& events) {
       batch_[kept++] = &sequence;
   }
   batch_.resize(kept);
+  if (gaps_ > 0) counters_.inter_token_s.observe(to_seconds(gap_), std::exchange(gaps_, 0));
+}
+
+// All sequences that decoded in the step before have the same gap: they are observed together.
+void Engine::observe_gap(Duration gap) {
+  if (gap != gap_ && gaps_ > 0) counters_.inter_token_s.observe(to_seconds(gap_), std::exchange(gaps_, 0));
+  gap_ = gap;
+  ++gaps_;
 }
 
 void Engine::produce_token(Sequence& sequence, Instant at, std::vector<Event>& events) {
@@ -263,7 +260,7 @@ void Engine::produce_token(Sequence& sequence, Instant at, std::vector<Event>& e
   if (first)
     counters_.first_token_s.observe(to_seconds(at - sequence.submitted_at));
   else
-    counters_.inter_token_s.observe(to_seconds(at - sequence.last_token_at));
+    observe_gap(at - sequence.last_token_at);
   sequence.last_token_at = at;
   if (first || options_.report_tokens)
     events.push_back({.kind = first ? EventKind::first_token : EventKind::token,
@@ -276,10 +273,9 @@ void Engine::produce_token(Sequence& sequence, Instant at, std::vector<Event>& e
 void Engine::offer_blocks(Sequence& sequence, Instant at, std::vector<Event>& events) {
   if (!options_.prefix_caching) return;
   const auto& hashes = sequence.request.blocks;
-  const std::uint32_t full = std::min<std::uint32_t>(sequence.computed / options_.block_tokens,
-                                                     static_cast<std::uint32_t>(hashes.size()));
-  for (; sequence.named < full; ++sequence.named) {
-    const std::uint32_t i = sequence.named;
+  while (sequence.named < hashes.size() &&
+         (sequence.named + 1) * options_.block_tokens <= sequence.computed) {
+    const std::uint32_t i = sequence.named++;
     if (pool_.name(sequence.memory[i], hashes[i]) && options_.report_blocks)
       events.push_back({.kind = EventKind::block_stored,
                         .at = at,

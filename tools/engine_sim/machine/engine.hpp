@@ -138,6 +138,7 @@ class Engine {
   void preempt_youngest(Instant now, std::vector<Event>& events);
   bool admit(Sequence& sequence, Instant now, std::vector<Event>& events);
   void finish_step(std::vector<Event>& events);
+  void observe_gap(Duration gap);
   void produce_token(Sequence& sequence, Instant at, std::vector<Event>& events);
   void offer_blocks(Sequence& sequence, Instant at, std::vector<Event>& events);
   BlockId take_block(Instant at, std::vector<Event>& events);
@@ -159,6 +160,8 @@ class Engine {
   Instant step_ends_at_ = end_of_time;
   Duration held_ = Duration::zero();  ///< while frozen: what remains of the step in flight
   Instant can_begin_at_ = end_of_time;
+  Duration gap_{};  ///< between tokens, of the `gaps_` sequences seen last in this step
+  std::uint64_t gaps_ = 0;
   std::vector<BlockId> found_;  ///< scratch of admit()
 };
 
