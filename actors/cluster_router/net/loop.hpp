@@ -75,6 +75,9 @@ class Loop {
 
   /// The shared read buffer.
   std::span<char> scratch() { return scratch_; }
+  /// How often one descriptor may fill the scratch buffer in a row: who has more goes on at the end of the turn, so that one fast
+  /// peer does not starve the others.
+  static constexpr int reads_in_a_row = 16;
   /// An empty string with warm memory, and its way back.
   std::string take_buffer();
   void give_buffer(std::string&& buffer);

@@ -41,7 +41,8 @@ void ServerConnection::on_ready(std::uint32_t events) {
 
 void ServerConnection::read() {
   const auto scratch = server_.loop_.scratch();
-  while (readable_ && wants_input()) {
+  for (int i = 0; readable_ && wants_input(); ++i) {
+    if (i == Loop::reads_in_a_row) return server_.loop_.later([this] { read(); });
     const IoResult got = stream_->read(scratch);
     if (got.state == Io::would_block) readable_ = false;
     if (got.state == Io::ended || got.state == Io::failed) return close();

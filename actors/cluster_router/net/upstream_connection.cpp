@@ -67,7 +67,8 @@ void UpstreamConnection::set_paused(bool paused) {
 
 void UpstreamConnection::read() {
   const auto scratch = upstream_.loop_.scratch();
-  while (readable_ && !paused_ && (phase_ == Phase::head || phase_ == Phase::body)) {
+  for (int i = 0; readable_ && !paused_ && (phase_ == Phase::head || phase_ == Phase::body); ++i) {
+    if (i == Loop::reads_in_a_row) return upstream_.loop_.later([this] { read(); });
     const IoResult got = stream_->read(scratch);
     if (got.state == Io::would_block) readable_ = false;
     if (got.state == Io::ended || got.state == Io::failed) return peer_ended(got.state == Io::ended);
@@ -146,8 +147,9 @@ void UpstreamConnection::peer_ended(bool orderly) {
 void UpstreamConnection::complete(bool clean) {
   Call& call = *std::exchange(call_, nullptr);
   call.timer_.disarm();
-  const bool reusable =
-      clean && !hung_up_ && head_.keep_alive && head_.framing != http::Framing::until_close && sent();
+  // Without a short read there may be more in the socket, which the next call would take for its answer.
+  const bool drained = clean && !readable_ && !hung_up_;
+  const bool reusable = drained && head_.keep_alive && head_.framing != http::Framing::until_close && sent();
   if (reusable)
     upstream_.keep(std::move(call.connection_));
   else

@@ -1,6 +1,8 @@
 // A gateway between raw clients and scripted engines, all on one loop.
 #pragma once
 
+#include <fmt/ranges.h>
+
 #include <boost/test/unit_test.hpp>
 
 #include <memory>
@@ -9,6 +11,7 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "cluster-config/policy/compile.hpp"
+#include "messages/base/digest.hpp"
 #include "tests/actors/cluster_router/net/scripted_server.hpp"
 
 namespace signalbox::gateway {
@@ -32,6 +35,7 @@ inline Routes routes_to(const std::string& policy_text, const std::vector<std::s
   BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? std::string() : compiled.error().text()));
   auto table = std::make_shared<schema::FleetTable>();
   table->fleet = "test";
+  table->content = digest_of(fmt::format("{}", fmt::join(addresses, " ")));
   table->clusters.push_back({ClusterName("c1"), DomainName("r"), DomainName("here")});
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     schema::EngineRow row;

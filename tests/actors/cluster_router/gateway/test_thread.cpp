@@ -1,4 +1,6 @@
 // The gateway on its own thread, met only through its two hand-over places.
+#include <array>
+#include <atomic>
 #include <future>
 #include <thread>
 
@@ -55,13 +57,14 @@ BOOST_AUTO_TEST_CASE(batches_that_nobody_takes_are_dropped_and_counted) {
 BOOST_AUTO_TEST_CASE(views_may_change_under_load) {
   Loop loop;
   ScriptedServer engine(loop);
-  const Routes routes = routes_to(test_policy, {engine.address().text()});
+  const std::string address = engine.address().text();
+  const std::array routes{routes_to(test_policy, {address}), routes_to(test_policy, {address, address})};
   GatewayThread thread(fast_batches());
   BOOST_REQUIRE(thread.start().has_value());
-  thread.publish(routes);
+  thread.publish(routes[0]);
   std::atomic<bool> stop{false};
   std::thread publisher([&] {
-    while (!stop) thread.publish(routes_to(test_policy, {engine.address().text()})), thread.take_batch();
+    for (std::size_t i = 0; !stop; ++i) thread.publish(routes[i % 2]), thread.take_batch();
   });
   RawClient client(loop, thread.port());
   for (int i = 0; i < 20; ++i) {
