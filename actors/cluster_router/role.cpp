@@ -146,8 +146,8 @@ std::string metrics_text(Front& front) {
   counter("signalbox_router_streams_broken_total", "Answers that ended after their first byte by a fault.",
           c.streams_broken);
   counter("signalbox_router_events_total", "Server-sent events relayed.", c.events);
-  counter("signalbox_router_batches_dropped_total", "Batches that the actor did not take in time.",
-          front.thread().dropped_batches());
+  counter("signalbox_router_batches_late_total", "Batches that waited because the actor was behind.",
+          front.thread().late_batches());
   out += fmt::format(
       "# HELP signalbox_router_connections Client connections open.\n# TYPE signalbox_router_connections "
       "gauge\n"

@@ -40,8 +40,12 @@ void GatewayThread::drain(Duration grace, std::function<void()> done) {
 }
 
 void GatewayThread::hand_out() {
-  if (!batches_.push(gateway_.dispatcher().drain(loop_.now())))
-    dropped_.fetch_add(1, std::memory_order_relaxed);
+  // While the last batch finds no place the dispatcher goes on counting: nothing is lost, the next one covers more.
+  if (!unsent_) unsent_ = gateway_.dispatcher().drain(loop_.now());
+  if (batches_.push(std::move(*unsent_)))
+    unsent_.reset();
+  else
+    late_.fetch_add(1, std::memory_order_relaxed);
   batch_timer_.arm_in(options_.batch_period);
 }
 

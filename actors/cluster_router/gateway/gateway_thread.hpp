@@ -18,8 +18,7 @@ struct GatewayThreadOptions {
   net::Address listen;
   bool share_port = false;
   Duration batch_period = 250ms;  ///< how often what happened is handed out
-  std::size_t batches_kept =
-      64;  ///< when nobody takes them; then they are dropped, counted, and their numbers show a gap
+  std::size_t batches_kept = 64;  ///< while nobody takes them; after that the next one covers more
 };
 
 /// publish(), take_batch() and drain() belong to one thread, the actor's; ask() may be called from any.
@@ -39,7 +38,8 @@ class GatewayThread {
   void publish(Routes routes);
   /// What happened since the last batch; nothing when there is none. Never waits.
   std::optional<routing::Batch> take_batch() { return batches_.pop(); }
-  std::uint64_t dropped_batches() const { return dropped_.load(std::memory_order_relaxed); }
+  /// How often a batch had to wait because nobody took the earlier ones.
+  std::uint64_t late_batches() const { return late_.load(std::memory_order_relaxed); }
   /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread.
   void drain(Duration grace, std::function<void()> done);
 
@@ -55,7 +55,8 @@ class GatewayThread {
   Gateway gateway_;
   routing::LatestSlot<Routes> routes_;
   routing::SpscQueue<routing::Batch> batches_;
-  std::atomic<std::uint64_t> dropped_{0};
+  std::optional<routing::Batch> unsent_;  ///< found the queue full
+  std::atomic<std::uint64_t> late_{0};
   net::Timer batch_timer_;
   std::thread thread_;
 };
