@@ -1,0 +1,63 @@
+// Who leads: the embedded election of design section 8.
+//
+//   standby --no leader heard for T--> candidate --own term is durable--> leader
+//      ^------------- a higher term was heard, or it resigned ---------------|
+//
+// Leadership is sticky: a candidate stands only when no leader was heard. Of several candidates the lowest id stands
+// first, the next one T later. While it waits a candidate learns the highest term from beats, receipts and snapshots.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "messages/base/ids.hpp"
+#include "messages/base/time.hpp"
+#include "messages/schema/catalog.hpp"
+
+namespace signalbox::global_optimizer {
+
+struct ElectionOptions {
+  ProcessName id;
+  std::uint64_t epoch = 0;
+  std::uint64_t kept_counter = 0;  ///< the highest own term that was persisted
+  Duration timeout = 1s;           ///< T
+  Duration period = 1s;            ///< of plans; three without one and the leader counts as silent
+};
+
+class Election {
+ public:
+  Election(ElectionOptions options, Instant now);
+
+  /// True if it made a leader step down.
+  bool hear(const schema::Delivery& delivery, Instant now);
+  /// Whether the time has come to stand; then call stand().
+  bool should_stand(Instant now) const;
+  /// Takes the next term; the caller makes it durable before anything is said.
+  Term stand(Instant now);
+  /// Gives leadership up and does not stand for `rest`.
+  void resign(Instant now, Duration rest);
+
+  bool leads() const { return leads_; }
+  /// The own term while leading, else the highest one heard.
+  const Term& term() const { return term_; }
+  /// A standby that could take over was heard lately.
+  bool has_standby(Instant now) const;
+  /// When should_stand() may turn true.
+  Instant due(Instant now) const;
+
+ private:
+  bool observe(const Term& term);
+  void heard_leader(Instant now) { heard_at_ = now; }
+  std::size_t rank(Instant now) const;
+
+  ElectionOptions options_;
+  bool leads_ = false;
+  Term term_;               ///< the highest that is believed
+  SnapshotVersion newest_;  ///< the highest version heard
+  Instant heard_at_;        ///< the leader, last
+  Instant progress_at_;     ///< the leader's last new sequence
+  Instant rest_until_ = never_yet;
+  std::map<ProcessName, Instant> peers_;  ///< other optimizers that beat
+};
+
+}  // namespace signalbox::global_optimizer

@@ -1,0 +1,67 @@
+#include "actors/global_optimizer/machine/hold.hpp"
+
+#include <algorithm>
+
+#include "actors/global_optimizer/machine/caps.hpp"
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+double room_of(const Facts& facts, EngineIndex e) {
+  const optimizer::EngineState& engine = facts.fleet.engines[e.at()];
+  return engine.availability / (engine.step.slowness * (engine.step.a_s + engine.step.b_s));
+}
+
+std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::WeightRow>& before,
+                                        const Facts& facts) {
+  std::vector<Share> row;
+  double kept = 0;
+  for (const EngineIndex e : facts.allowed[c.at()]) {
+    Share share{e, 0, room_of(facts, e)};
+    const auto old = std::find_if(before.begin(), before.end(),
+                                  [&](const auto& w) { return w.request_class == c && w.engine == e; });
+    if (old != before.end() && share.room > 0) share.weight = old->weight;
+    kept += share.weight;
+    row.push_back(share);
+  }
+  double room = 0;
+  for (const Share& share : row) room += share.room;
+  if (kept <= 0 && room <= 0) return {};
+  for (Share& share : row) share.weight = kept > 0 ? share.weight / kept : share.room / room;
+  hold_caps(row, *facts.table, facts.policy->limits);
+  std::vector<schema::WeightRow> out;
+  for (const Share& share : row) {
+    if (share.weight <= 0) continue;
+    const auto old = std::find_if(before.begin(), before.end(), [&](const auto& w) {
+      return w.request_class == c && w.engine == share.engine;
+    });
+    out.push_back({c, share.engine, share.weight, old == before.end() ? 0 : old->planned_inflight});
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
+    const std::vector<schema::RoutingSnapshot>& in_force, const Facts& facts, Duration period) {
+  std::vector<schema::RoutingSnapshot> out;
+  for (const auto& cluster : facts.table->clusters) {
+    const auto before = std::find_if(in_force.begin(), in_force.end(),
+                                     [&](const auto& s) { return s.cluster == cluster.name; });
+    if (before == in_force.end() || before->policy != facts.policy->hash ||
+        before->table != facts.table->content)
+      return std::nullopt;
+    schema::RoutingSnapshot held = *before;
+    held.kind = schema::PlanKind::hold;
+    held.period = period;
+    held.covers = facts.covers;
+    held.weights.clear();
+    for (std::size_t c = 0; c < facts.allowed.size(); ++c)
+      for (auto& row : held_row(ClassIndex(c), before->weights, facts)) held.weights.push_back(row);
+    out.push_back(std::move(held));
+  }
+  return out;
+}
+
+}  // namespace signalbox::global_optimizer

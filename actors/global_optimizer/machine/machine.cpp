@@ -1,0 +1,334 @@
+#include "actors/global_optimizer/machine/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "cluster-config/policy/compile.hpp"
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+constexpr Duration table_every = 10s, tidy_every = 1s;
+constexpr Duration react =
+    50ms;                        ///< from a changed verdict to a new plan: one engine's end often brings more
+constexpr int listen_share = 5;  ///< a leader that hears too little looks again after this share of a period
+constexpr std::uint64_t most_failed_solves = 3;
+constexpr std::string_view plan_alert = "plan-held", coverage_alert = "coverage-low",
+                           refused_alert = "plan-refused";
+constexpr std::string_view look_at_leader = "signalbox inspect leader";
+
+std::uint64_t number_in(const std::string& text) {
+  std::uint64_t out = 0;
+  std::from_chars(text.data(), text.data() + text.size(), out);
+  return out;
+}
+
+Digest digest_over(const std::vector<schema::RoutingSnapshot>& snapshots) {
+  std::string text;
+  for (const auto& s : snapshots) {
+    text += fmt::format("{} {}\n", s.cluster, s.version);
+    for (const auto& w : s.weights)
+      text += fmt::format("{} {} {}\n", w.request_class.value, w.engine.value, w.weight);
+  }
+  return digest_of(text);
+}
+
+}  // namespace
+
+const kit::RoleInfo& Machine::role_info() {
+  static constexpr std::string_view hears[] = {
+      "engine_signal",    "engine_profile", "engine_farewell",  "health_verdict",
+      "demand_report",    "outcome_report", "policy",           "beat",
+      "snapshot_receipt", "keep_alive",     "routing_snapshot", "order"};
+  static constexpr std::string_view says[] = {"fleet_table", "routing_snapshot", "keep_alive", "alert",
+                                              "order_receipt"};
+  static constexpr kit::RoleInfo info{Role::global_optimizer,
+                                      "solves for the routing weights and broadcasts them", hears, says};
+  return info;
+}
+
+Machine::Machine(Options options)
+    : options_(std::move(options)), table_(std::make_shared<const schema::FleetTable>(options_.table)) {}
+
+void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
+  if (election_ && election_->hear(delivery, now)) stepped_down(now, effects);
+  if (picture_.hear(delivery, now) && election_ && election_->leads())
+    plan_due_ = std::min(plan_due_, now + react);
+  if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
+    if (policy_) demand_.hear(*report, delivery.envelope.source, policy_->hash, now);
+  } else if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
+    hear_policy(*policy, now, effects);
+  } else if (const auto* order = std::get_if<schema::Order>(&delivery.message)) {
+    hear_order(*order, now, effects);
+  } else if (const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&delivery.message)) {
+    hear_snapshot(*snapshot);
+  }
+  effects.wake_at(next_due(now));
+}
+
+void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& effects) {
+  if (policy_ && policy_->hash == policy.hash) return;
+  auto compiled = policy::compile_text(policy.text, "policy");
+  if (!compiled || compiled->hash != policy.hash)
+    return effects.note("policy_not_taken",
+                        compiled ? "its hash is another one here" : compiled.error().text(),
+                        schema::Severity::critical);
+  policy_ = std::make_shared<const policy::CompiledPolicy>(*std::move(compiled));
+  demand_.clear();
+  solved_.reset();
+  in_flight_.reset();
+  effects.note("policy_taken",
+               fmt::format("{} version {}, hash {}", policy.name, policy.version, policy.hash.brief()));
+  if (election_ && election_->leads()) plan_due_ = now;
+}
+
+/// The weights in force, whoever published them: what churn is measured from, and what a hold plan holds.
+void Machine::hear_snapshot(const schema::RoutingSnapshot& snapshot) {
+  if (election_ && election_->leads()) return;
+  for (auto& known : in_force_)
+    if (known.cluster == snapshot.cluster) {
+      if (known.version < snapshot.version) known = snapshot;
+      return;
+    }
+  in_force_.push_back(snapshot);
+}
+
+void Machine::hear_order(const schema::Order& order, Instant now, Effects& effects) {
+  if (order.target != options_.id && order.target.str() != "all") return;
+  const auto receipt = [&](bool done, std::string detail) {
+    effects.say(schema::OrderReceipt{Role::global_optimizer, options_.id, order.id, done, std::move(detail)});
+  };
+  if (order.kind == schema::OrderKind::set_network) return set_network(order, now, effects);
+  if (order.kind != schema::OrderKind::resign) return;
+  if (!election_ || !election_->leads()) return receipt(false, "it does not lead");
+  resign("ordered", now, effects);
+  receipt(true, "leadership given up");
+}
+
+/// A new round trip makes another table: routers and plans go on agreeing on what the network costs.
+void Machine::set_network(const schema::Order& order, Instant now, Effects& effects) {
+  schema::FleetTable changed = *table_;
+  const auto from = kit::find_cluster(changed, order.from), to = kit::find_cluster(changed, order.to);
+  const bool known = from && to && *from != *to;
+  if (known) {
+    const auto link = std::find_if(changed.links.begin(), changed.links.end(),
+                                   [&](const auto& l) { return l.from == *from && l.to == *to; });
+    if (link != changed.links.end())
+      link->rtt_s = order.value;
+    else
+      changed.links.push_back({*from, *to, order.value});
+    changed.content = kit::content_of(changed);
+    table_ = std::make_shared<const schema::FleetTable>(std::move(changed));
+    in_flight_.reset();
+    solved_.reset();
+    if (election_ && election_->leads()) table_due_ = plan_due_ = now;
+  }
+  effects.say(schema::OrderReceipt{Role::global_optimizer, options_.id, order.id, known,
+                                   known ? fmt::format("{} to {} is {} s", order.from, order.to, order.value)
+                                         : "no such pair of clusters"});
+}
+
+void Machine::on_wake(Instant now, Effects& effects) {
+  if (!election_)
+    election_.emplace(ElectionOptions{options_.id, options_.epoch, number_in(options_.kept_term),
+                                      options_.leader_timeout, options_.period},
+                      now);
+  if (election_->should_stand(now)) lead(now, effects);
+  if (now >= table_due_) {
+    effects.say(*table_);
+    table_due_ = now + table_every;
+  }
+  if (now >= plan_due_) plan(now, effects);
+  if (now >= alive_due_) say_keep_alive(now, effects);
+  if (now >= tidy_due_) {
+    picture_.forget_old(now);
+    alerts_.repeat_due(now, effects);
+    tidy_due_ = now + tidy_every;
+  }
+  effects.wake_at(next_due(now));
+}
+
+/// Its term is durable before anything is said in it: Effects::persist comes first.
+void Machine::lead(Instant now, Effects& effects) {
+  const Term term = election_->stand(now);
+  effects.persist.push_back({std::string(term_name), fmt::format("{}\n", term.counter)});
+  effects.note("leads", fmt::format("term {}", term.counter));
+  sequence_ = 0;
+  failed_solves_ = 0;
+  planned_.reset();
+  table_due_ = plan_due_ = alive_due_ = now;
+}
+
+void Machine::stepped_down(Instant, Effects& effects) {
+  effects.note("stepped_down", fmt::format("term {} of {} is higher", election_->term().counter,
+                                           election_->term().optimizer));
+  table_due_ = plan_due_ = alive_due_ = end_of_time;
+  in_flight_.reset();
+  holding_ = false;
+  for (const auto name : {plan_alert, coverage_alert, refused_alert}) alerts_.clear(name, effects);
+}
+
+void Machine::resign(std::string_view why, Instant now, Effects& effects) {
+  effects.note("resigned", std::string(why), schema::Severity::warning);
+  election_->resign(now, 5 * options_.leader_timeout);
+  table_due_ = plan_due_ = alive_due_ = end_of_time;
+  in_flight_.reset();
+}
+
+/// A leader that cannot make its term durable does not lead.
+void Machine::on_persist_failed(const kit::Persist&, Instant now, Effects& effects) {
+  resign("the term could not be made durable", now, effects);
+  alerts_.raise("term-not-kept", schema::Severity::critical,
+                "an optimizer cannot write its term and does not lead", look_at_leader, options_.id.str(),
+                now, effects);
+  effects.wake_at(next_due(now));
+}
+
+double Machine::coverage(Instant now) const {
+  return policy_ ? picture_.coverage(*table_, policy_->stale.signal_hard, now) : 0;
+}
+
+void Machine::plan(Instant now, Effects& effects) {
+  plan_due_ = now + options_.period;
+  if (!policy_) return;
+  Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
+  const double heard = coverage(now);
+  if (in_flight_) {  // the solver is late: it has had a whole period
+    if (now - in_flight_->since < options_.period) return;
+    in_flight_.reset();
+    return solve_failed("late", "no plan within a period", facts, heard, now, effects);
+  }
+  holding_ = heard < policy_->lead.coverage;
+  if (holding_) {
+    alerts_.raise(
+        coverage_alert, schema::Severity::critical,
+        fmt::format(
+            "signals of only {:.0f} % of the engines are heard, the policy wants {:.0f} %; the plan in "
+            "force is kept",
+            100 * heard, 100 * policy_->lead.coverage),
+        "signalbox inspect engines", options_.id.str(), now, effects);
+    return;
+  }
+  alerts_.clear(coverage_alert, effects);
+  auto built = optimizer::build_problem(facts.fleet);
+  if (!built) return solve_failed("no_problem", built.error().text(), facts, heard, now, effects);
+  optimizer::WarmState warm;
+  if (solved_)
+    warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built->problem),
+            optimizer::carried_shed(solved_->problem, solved_->plan, built->problem)};
+  in_flight_ = InFlight{++number_, std::move(facts), built->problem, heard, now};
+  effects.command({number_, std::move(built->problem), std::move(warm)});
+}
+
+void Machine::on(const Input& input, Instant now, Effects& effects) {
+  const std::uint64_t number = std::visit([](const auto& i) { return i.number; }, input);
+  if (!in_flight_ || in_flight_->number != number) return;  // given up meanwhile
+  InFlight flight = *std::exchange(in_flight_, std::nullopt);
+  if (const auto* failed = std::get_if<SolveFailed>(&input)) {
+    solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
+  } else {
+    const optimizer::Plan& plan = std::get<SolveDone>(input).plan;
+    auto snapshots = snapshots_of(flight.facts, flight.problem, plan, options_.period);
+    const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts);
+    const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
+    if (!published) {
+      solve_failed("refused", published.error().text(), flight.facts, flight.coverage, now, effects);
+    } else {
+      failed_solves_ = 0;
+      alerts_.clear(plan_alert, effects);
+      planned_ = std::move(flight.facts);
+      solved_ = Solved{std::move(flight.problem), plan};
+    }
+  }
+  effects.wake_at(next_due(now));
+}
+
+void Machine::solve_failed(std::string_view fault, const std::string& detail, const Facts& facts,
+                           double heard, Instant now, Effects& effects) {
+  ++failed_solves_;
+  effects.note("no_plan", fmt::format("{}: {}", fault, detail), schema::Severity::warning);
+  alerts_.raise(plan_alert, schema::Severity::critical,
+                fmt::format("no new plan ({}): the hold plan is in force", fault), look_at_leader,
+                options_.id.str(), now, effects);
+  solved_.reset();
+  if (failed_solves_ >= most_failed_solves && election_->has_standby(now)) {
+    failed_solves_ = 0;
+    return resign(fmt::format("{} periods without a plan", most_failed_solves), now, effects);
+  }
+  hold(facts, heard, now, effects);
+}
+
+void Machine::hold(const Facts& facts, double heard, Instant now, Effects& effects) {
+  auto held = hold_plan(in_force_, facts, options_.period);
+  if (!held) return effects.note("nothing_to_hold", "no plan under this policy and table is in force");
+  const auto published =
+      publish(*std::move(held), facts, heard, "no new plan: what was in force is held", now, effects);
+  if (!published)
+    alerts_.raise(refused_alert, schema::Severity::critical,
+                  "verification refuses the hold plan too; nothing is published: " + published.error().text(),
+                  look_at_leader, options_.id.str(), now, effects);
+}
+
+Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Facts& facts, double heard,
+                        std::string cause, Instant now, Effects& effects) {
+  for (auto& snapshot : snapshots) {
+    snapshot.version = {election_->term(), sequence_ + 1};
+    snapshot.as_of_age = now - facts.as_of;
+    snapshot.cause = cause;
+    if (const auto sound = schema::check(snapshot); !sound) return sound;
+  }
+  if (options_.verify)
+    if (const auto verified = options_.verify(snapshots, facts, heard); !verified) return verified;
+  ++sequence_;
+  alerts_.clear(refused_alert, effects);
+  for (const auto& snapshot : snapshots) effects.say(snapshot);
+  in_force_ = std::move(snapshots);
+  return {};
+}
+
+void Machine::say_keep_alive(Instant now, Effects& effects) {
+  effects.say(
+      schema::KeepAlive{{election_->term(), sequence_}, digest_over(in_force_), holding_, coverage(now)});
+  alive_due_ = now + options_.keep_alive;
+}
+
+std::map<ClusterName, WeightMap> Machine::weights_in_force() const {
+  std::map<ClusterName, WeightMap> out;
+  for (const auto& snapshot : in_force_) {
+    if (!policy_ || snapshot.policy != policy_->hash || snapshot.table != table_->content) continue;
+    for (const auto& row : snapshot.weights)
+      out[snapshot.cluster][{row.request_class, row.engine}] = row.weight;
+  }
+  return out;
+}
+
+Instant Machine::next_due(Instant now) const {
+  const Instant stand = election_ ? election_->due(now) : now;
+  return std::max(now, std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_}));
+}
+
+View Machine::view() const {
+  View out;
+  out.holding = holding_;
+  out.failed_solves = failed_solves_;
+  kit::Standing& s = out.standing;
+  if (!election_) return out;
+  s.leads = election_->leads();
+  s.term = election_->term();
+  if (policy_) s.policy = policy_->hash;
+  for (const auto& snapshot : in_force_) s.snapshot = std::max(s.snapshot, snapshot.version);
+  s.ready = policy_ != nullptr && (!s.leads || sequence_ > 0);
+  s.state = !policy_         ? "no policy yet"
+            : !s.leads       ? s.term.optimizer == options_.id || s.term.optimizer.empty()
+                                   ? "stands by"
+                                   : fmt::format("stands by for {}", s.term.optimizer)
+                  : holding_ ? "leads, and holds the plan: it hears too little"
+            : sequence_ == 0 ? "leads, no plan yet"
+                             : fmt::format("leads, plan {}", sequence_);
+  return out;
+}
+
+}  // namespace signalbox::global_optimizer

@@ -1,0 +1,132 @@
+// The global-optimizer: hears the whole fleet, and while it leads, plans and publishes a snapshot for every cluster each
+// period.
+//
+//   period --gather--> problem --Solve--> child --SolveDone--> snapshots --verify--> published
+//                                     \--SolveFailed, refused, late--> hold plan --verify--> published, else nothing
+//
+// Standbys hear all of it too, so that a successor's first plan is as good as any.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "actors/global_optimizer/machine/demand.hpp"
+#include "actors/global_optimizer/machine/election.hpp"
+#include "actors/global_optimizer/machine/hold.hpp"
+#include "actors/global_optimizer/machine/planner.hpp"
+#include "actors/global_optimizer/machine/snapshots.hpp"
+#include "actors/kit/shape/alerts.hpp"
+#include "actors/kit/shape/machine.hpp"
+#include "optimizer/model/warm.hpp"
+
+namespace signalbox::global_optimizer {
+
+/// Solve this; the answer carries the number.
+struct Solve {
+  std::uint64_t number = 0;
+  optimizer::Problem problem;
+  optimizer::WarmState warm;
+};
+
+struct SolveDone {
+  std::uint64_t number = 0;
+  optimizer::Plan plan;
+};
+struct SolveFailed {
+  std::uint64_t number = 0;
+  std::string fault;  ///< a stable name
+  std::string detail;
+};
+
+/// An independent judgement over the snapshots of all clusters together, before they are published.
+using Verify = std::function<Status(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts,
+                                    double coverage)>;
+
+struct Options {
+  ProcessName id;
+  schema::FleetTable table;  ///< as the configuration declares it
+  std::uint64_t epoch = 0;
+  Duration period = 1s;
+  Duration leader_timeout = 1s;
+  Duration keep_alive = 1s;
+  std::string kept_term;  ///< what was persisted as `term_name`; empty: nothing
+  Verify verify;
+};
+
+struct View {
+  kit::Standing standing;
+  double coverage = 0;
+  bool holding = false;
+  std::uint64_t failed_solves = 0;  ///< in a row
+};
+
+class Machine {
+ public:
+  using Input = std::variant<SolveDone, SolveFailed>;
+  using Command = Solve;
+  using Effects = kit::Effects<Command>;
+  static constexpr std::string_view term_name = "term";
+
+  explicit Machine(Options options);
+  static const kit::RoleInfo& role_info();
+
+  void on(const schema::Delivery& delivery, Instant now, Effects& effects);
+  void on(const Input& input, Instant now, Effects& effects);
+  void on_wake(Instant now, Effects& effects);
+  void on_persist_failed(const kit::Persist& failed, Instant now, Effects& effects);
+  View view() const;
+
+ private:
+  struct InFlight {
+    std::uint64_t number;
+    Facts facts;
+    optimizer::Problem problem;
+    double coverage;
+    Instant since;
+  };
+  struct Solved {
+    optimizer::Problem problem;
+    optimizer::Plan plan;
+  };
+
+  void hear_policy(const schema::Policy& policy, Instant now, Effects& effects);
+  void hear_order(const schema::Order& order, Instant now, Effects& effects);
+  void hear_snapshot(const schema::RoutingSnapshot& snapshot);
+  void set_network(const schema::Order& order, Instant now, Effects& effects);
+  void stepped_down(Instant now, Effects& effects);
+  void lead(Instant now, Effects& effects);
+  void resign(std::string_view why, Instant now, Effects& effects);
+  void plan(Instant now, Effects& effects);
+  void solve_failed(std::string_view fault, const std::string& detail, const Facts& facts, double coverage,
+                    Instant now, Effects& effects);
+  void hold(const Facts& facts, double coverage, Instant now, Effects& effects);
+  Status publish(std::vector<schema::RoutingSnapshot> snapshots, const Facts& facts, double coverage,
+                 std::string cause, Instant now, Effects& effects);
+  void say_keep_alive(Instant now, Effects& effects);
+  double coverage(Instant now) const;
+  std::map<ClusterName, WeightMap> weights_in_force() const;
+  Instant next_due(Instant now) const;
+
+  Options options_;
+  kit::TablePtr table_;
+  kit::PolicyPtr policy_;
+  kit::Picture picture_;
+  DemandBook demand_;
+  std::optional<Election> election_;  ///< from the first wake on
+  kit::AlertBook alerts_;
+  std::vector<schema::RoutingSnapshot> in_force_;  ///< by cluster, the highest version heard or published
+  std::uint64_t sequence_ = 0;
+  std::uint64_t number_ = 0;
+  std::optional<InFlight> in_flight_;
+  std::optional<Solved> solved_;
+  std::optional<Facts> planned_;  ///< behind the last plan of this term, for the cause of the next
+  std::uint64_t failed_solves_ = 0;
+  bool holding_ = false;
+  Instant plan_due_ = end_of_time, alive_due_ = end_of_time, table_due_ = end_of_time, tidy_due_ = never_yet;
+};
+
+}  // namespace signalbox::global_optimizer

@@ -1,0 +1,129 @@
+#include "actors/global_optimizer/machine/planner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+constexpr double undeclared_round_trip_s = 0.2;
+constexpr Duration slowness_lifetime = 30s;
+/// Refusing below the floor costs this much more than above it.
+constexpr double floor_cost_factor = 10;
+/// Seconds per request/s moved, for one unit of the policy's churn weight.
+constexpr double churn_unit_s = 0.3;
+
+/// A degraded or starting engine has the capacity that its verdict gives it. A suspect one gets no new flow.
+double availability(const schema::HealthVerdict* verdict) {
+  if (!verdict) return 1;
+  return kit::may_serve(verdict->state) ? verdict->capacity_factor : 0;
+}
+
+optimizer::EngineState engine_state(const schema::EngineRow& row, const kit::Picture::EngineNow& known,
+                                    Instant now) {
+  optimizer::EngineState out;
+  out.step = {row.step_s, row.per_sequence_s, row.per_context_token_s, row.per_prefill_token_s, 1.0};
+  out.kv_tokens = row.kv_tokens;
+  out.max_batch = row.max_batch;
+  if (known.profile) {
+    const schema::EngineProfile& p = *known.profile;
+    if (p.step_s > 0)
+      out.step = {p.step_s, p.per_sequence_s, p.per_context_token_s, p.per_prefill_token_s, 1.0};
+    if (p.kv_tokens > 0) out.kv_tokens = p.kv_tokens;
+    if (p.max_batch > 0) out.max_batch = p.max_batch;
+  }
+  if (known.signal && now - known.heard_at <= slowness_lifetime) out.step.slowness = known.signal->slowness;
+  out.availability = availability(known.verdict);
+  return out;
+}
+
+optimizer::TrafficState traffic_state(const policy::ClassRow& row, ClusterIndex cluster, ClassIndex c,
+                                      const Expected& expected) {
+  optimizer::TrafficState out;
+  out.cluster = cluster;
+  out.service_class = c;
+  out.demand_per_s = expected.planned_per_s;
+  out.shape = expected.shape;
+  out.shed_cost_s = row.shed_cost_seconds;
+  out.floor_fraction = row.floor_share;
+  out.floor_shed_cost_s = row.shed_cost_seconds * floor_cost_factor;
+  return out;
+}
+
+void add_objective(const policy::CompiledPolicy& policy, optimizer::FleetState& fleet) {
+  const policy::ObjectiveWeights& weights = policy.objective.weights;
+  fleet.objective.latency = {weights.ttft, weights.tpot};
+  fleet.objective.egress = weights.egress;
+  fleet.objective.churn_cost_s = weights.churn * churn_unit_s;
+  fleet.limits.load_ceiling = policy.limits.load_ceiling;
+}
+
+}  // namespace
+
+Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
+             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now) {
+  Facts out{table, policy, now, {}, {}, {}, {}, picture.covers()};
+  add_objective(*policy, out.fleet);
+  for (const auto& row : table->engines) {
+    const auto known = picture.of(row.name, now);
+    out.fleet.engines.push_back(engine_state(row, known, now));
+    out.health.push_back(known.verdict ? known.verdict->state : HealthState::ready);
+  }
+  for (std::size_t c = 0; c < policy->classes.size(); ++c)
+    out.allowed.push_back(kit::allowed_engines(*table, *policy, ClassIndex(c)));
+  for (std::size_t from = 0; from < table->clusters.size(); ++from) {
+    const ClusterName& cluster = table->clusters[from].name;
+    const auto round_trips = kit::round_trips_s(*table, ClusterIndex(from), undeclared_round_trip_s);
+    const auto weights = in_force.find(cluster);
+    for (std::size_t c = 0; c < policy->classes.size(); ++c) {
+      if (out.allowed[c].empty()) continue;
+      const Expected expected = demand.of(cluster, ClassIndex(c), now);
+      const optimizer::SourceIndex source(out.fleet.traffic.size());
+      out.fleet.traffic.push_back(
+          traffic_state(policy->classes[c], ClusterIndex(from), ClassIndex(c), expected));
+      out.expected.push_back(expected);
+      for (const EngineIndex e : out.allowed[c]) {
+        optimizer::Route route{source, e, round_trips[table->engines[e.at()].cluster.at()]};
+        if (weights != in_force.end())
+          if (const auto w = weights->second.find({ClassIndex(c), e}); w != weights->second.end())
+            route.reference_per_s = w->second * expected.planned_per_s;
+        out.fleet.routes.push_back(route);
+      }
+    }
+  }
+  return out;
+}
+
+std::string cause_of(const Facts* before, const Facts& now) {
+  if (!before) return "the first plan of this term";
+  std::vector<std::string> causes;
+  if (before->policy->hash != now.policy->hash)
+    causes.push_back(fmt::format("policy {}", now.policy->hash.brief()));
+  if (before->table->content != now.table->content)
+    causes.push_back(fmt::format("fleet table {}", now.table->content.brief()));
+  const bool same_rows =
+      before->table->content == now.table->content && before->policy->hash == now.policy->hash;
+  for (std::size_t e = 0; same_rows && e < now.health.size(); ++e) {
+    const EngineName& name = now.table->engines[e].name;
+    if (before->health[e] != now.health[e])
+      causes.push_back(fmt::format("{} is {}", name, name_of(now.health[e])));
+    const double slow = now.fleet.engines[e].step.slowness, was = before->fleet.engines[e].step.slowness;
+    if (std::abs(std::log(slow / was)) > 0.1)
+      causes.push_back(fmt::format("{} slowness {:.2f} to {:.2f}", name, was, slow));
+  }
+  for (std::size_t s = 0; same_rows && s < now.expected.size(); ++s) {
+    const double rate = now.expected[s].planned_per_s, was = before->expected[s].planned_per_s;
+    if (std::abs(rate - was) > 0.1 * std::max(rate, was) + 0.1)
+      causes.push_back(fmt::format("demand of {} in {} {:.1f} to {:.1f}/s",
+                                   now.policy->at(now.fleet.traffic[s].service_class).name,
+                                   now.table->clusters[now.fleet.traffic[s].cluster.at()].name, was, rate));
+  }
+  std::string out =
+      causes.empty() ? "nothing but the passing of time" : fmt::format("{}", fmt::join(causes, "; "));
+  return out.size() <= 512 ? out : out.substr(0, 509) + "...";
+}
+
+}  // namespace signalbox::global_optimizer

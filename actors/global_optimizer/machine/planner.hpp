@@ -1,0 +1,35 @@
+// From what is known now to one solve: the fleet's state, the problem, and what the plan will be explained with.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "actors/global_optimizer/machine/demand.hpp"
+#include "actors/kit/fleet/picture.hpp"
+#include "optimizer/model/fleet.hpp"
+
+namespace signalbox::global_optimizer {
+
+/// Everything that a plan was made from; immutable once built.
+struct Facts {
+  kit::TablePtr table;
+  kit::PolicyPtr policy;
+  Instant as_of;
+  optimizer::FleetState fleet;      ///< traffic: every (cluster, class) that some engine may serve
+  std::vector<Expected> expected;   ///< beside fleet.traffic
+  std::vector<HealthState> health;  ///< by EngineIndex; `ready` where no monitor has spoken
+  std::vector<std::vector<EngineIndex>> allowed;  ///< by ClassIndex
+  std::vector<schema::CoverRow> covers;
+};
+
+/// The weights in force in one cluster: (class, engine) to share.
+using WeightMap = std::map<std::pair<ClassIndex, EngineIndex>, double>;
+
+/// `in_force`: by cluster, the weights that churn is measured from; may lack clusters.
+Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
+             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now);
+
+/// What changed from one gathering to the next, in words and numbers, for the snapshot's `cause`.
+std::string cause_of(const Facts* before, const Facts& now);
+
+}  // namespace signalbox::global_optimizer

@@ -1,0 +1,188 @@
+#include "actors/global_optimizer/machine/snapshots.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "actors/global_optimizer/machine/caps.hpp"
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+using optimizer::PairIndex;
+using optimizer::SourceIndex;
+
+constexpr std::size_t most_runners_up = 8;
+
+/// One source's row before it is written down.
+struct Row {
+  std::vector<Share> shares;      ///< one for each allowed engine, ascending
+  std::vector<double> reduced_s;  ///< beside it; infinite without a pair
+};
+
+class Writer {
+ public:
+  Writer(const Facts& facts, const optimizer::Problem& problem, const optimizer::Plan& plan)
+      : facts_(facts), problem_(problem), plan_(plan) {}
+
+  schema::RoutingSnapshot frame(ClusterIndex cluster) const {
+    schema::RoutingSnapshot out;
+    out.cluster = facts_.table->clusters[cluster.at()].name;
+    out.policy = facts_.policy->hash;
+    out.table = facts_.table->content;
+    out.kind = schema::PlanKind::optimal;
+    out.objective = plan_.certificate.objective;
+    out.lower_bound = plan_.certificate.lower_bound;
+    out.gap = plan_.certificate.relative_gap;
+    out.covers = facts_.covers;
+    out.prices = prices();
+    for (std::size_t c = 0; c < facts_.allowed.size(); ++c)
+      out.allowed.push_back({ClassIndex(c), kit::as_bitmap(facts_.allowed[c], facts_.table->engines.size())});
+    return out;
+  }
+
+  void add_source(SourceIndex source, schema::RoutingSnapshot& out) const {
+    const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
+    const Expected& expected = facts_.expected[source.at()];
+    const double admit = optimizer::admit_fraction(problem_, plan_, source);
+    out.admits.push_back({c, std::clamp(admit, 0.0, 1.0), expected.planned_per_s,
+                          expected.shape.uncached_prompt_tokens, expected.shape.output_tokens});
+    Row row = planned(source);
+    hold_caps(row.shares, *facts_.table, facts_.policy->limits);
+    cut_and_normalise(row.shares);
+    for (const Share& share : row.shares)
+      if (share.weight > 0)
+        out.weights.push_back({c, share.engine, share.weight, in_flight(source, share, admit)});
+    add_runners_up(c, row, out);
+  }
+
+ private:
+  /// The plan's shares; by free capacity where the plan sends nothing.
+  Row planned(SourceIndex source) const {
+    const optimizer::Source& s = problem_.sources[source.at()];
+    const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
+    Row out;
+    double sum = 0;
+    std::size_t pair = s.first_pair;
+    for (const EngineIndex e : facts_.allowed[c.at()]) {
+      Share share{e, 0, free_rate(source, e)};
+      double reduced = std::numeric_limits<double>::infinity();
+      if (pair < s.first_pair + s.pair_count && problem_.pairs[pair].engine == e) {
+        share.weight = optimizer::weight(problem_, plan_, source, PairIndex(pair));
+        reduced = optimizer::reduced_cost_s(problem_, plan_, source, PairIndex(pair));
+        ++pair;
+      }
+      sum += share.weight;
+      out.shares.push_back(share);
+      out.reduced_s.push_back(reduced);
+    }
+    if (sum <= 0)
+      for (Share& share : out.shares) share.weight = share.room;
+    return out;
+  }
+
+  /// Requests of this source per second that the engine could still take.
+  double free_rate(SourceIndex source, EngineIndex e) const {
+    const optimizer::EngineState& engine = facts_.fleet.engines[e.at()];
+    const double ceiling = problem_.engines[e.at()].curve.ceiling;
+    if (engine.availability <= 0 || ceiling <= 0) return 0;
+    const double work =
+        std::max(optimizer::work_s(engine.step, facts_.fleet.traffic[source.at()].shape), 1e-9);
+    return std::max(ceiling - plan_.load[e.at()], 0.05 * ceiling) / work;
+  }
+
+  static void cut_and_normalise(std::vector<Share>& shares) {
+    double sum = 0;
+    for (const Share& share : shares) sum += share.weight;
+    if (!(sum > 0)) {
+      for (Share& share : shares) share.weight = 0;
+      return;
+    }
+    double kept = 0;
+    for (Share& share : shares) {
+      if (share.weight < cut * sum) share.weight = 0;
+      kept += share.weight;
+    }
+    for (Share& share : shares) share.weight /= kept;
+  }
+
+  /// By Little's law: the rate there times the time that a request spends there.
+  double in_flight(SourceIndex source, const Share& share, double admit) const {
+    const optimizer::TrafficState& traffic = facts_.fleet.traffic[source.at()];
+    const optimizer::CongestionCurve& curve = problem_.engines[share.engine.at()].curve;
+    const auto latency =
+        optimizer::expected_latency(facts_.fleet.engines[share.engine.at()].step, traffic.shape,
+                                    plan_.load[share.engine.at()], curve.capacity);
+    const double seconds = latency.ttft_s + traffic.shape.output_tokens * latency.tpot_s;
+    const double out = facts_.expected[source.at()].planned_per_s * admit * share.weight * seconds;
+    return std::isfinite(out) ? std::clamp(out, 0.0, 1e7) : 0;
+  }
+
+  std::vector<schema::PriceRow> prices() const {
+    std::vector<schema::PriceRow> out;
+    for (std::size_t e = 0; e < facts_.fleet.engines.size(); ++e) {
+      const optimizer::EngineState& engine = facts_.fleet.engines[e];
+      schema::PriceRow row;
+      row.engine = EngineIndex(e);
+      row.price = std::clamp(plan_.price[e], 0.0, 1e9);
+      row.planned_load = plan_.load[e];
+      row.capacity = problem_.engines[e].curve.ceiling;
+      row.slowness = std::clamp(engine.step.slowness, 0.05, 100.0);
+      if (engine.availability < 1) row.binding = schema::Binding::health;
+      if (is_full(EngineIndex(e))) row.binding = schema::Binding::capacity;
+      out.push_back(row);
+    }
+    return out;
+  }
+
+  bool is_full(EngineIndex e) const {
+    return std::any_of(plan_.binding.begin(), plan_.binding.end(), [&](const optimizer::BindingLimit& b) {
+      return b.limit == optimizer::Limit::engine_ceiling && b.row == e.value;
+    });
+  }
+
+  schema::LosingReason losing_reason(EngineIndex e) const {
+    if (facts_.health[e.at()] == HealthState::draining) return schema::LosingReason::draining;
+    if (facts_.fleet.engines[e.at()].availability <= 0) return schema::LosingReason::gone;
+    if (is_full(e)) return schema::LosingReason::full;
+    return schema::LosingReason::dearer;
+  }
+
+  /// The nearest first; those without a pair (gone, draining) last.
+  void add_runners_up(ClassIndex c, const Row& row, schema::RoutingSnapshot& out) const {
+    std::vector<schema::RunnerUpRow> rows;
+    for (std::size_t i = 0; i < row.shares.size(); ++i) {
+      if (row.shares[i].weight > 0) continue;
+      const bool has_pair = std::isfinite(row.reduced_s[i]);
+      const EngineIndex e = row.shares[i].engine;
+      rows.push_back({c, e, has_pair ? std::clamp(row.reduced_s[i], 0.0, 1e6) : 1e6, losing_reason(e)});
+    }
+    std::stable_sort(rows.begin(), rows.end(),
+                     [](const auto& a, const auto& b) { return a.reduced_cost_s < b.reduced_cost_s; });
+    if (rows.size() > most_runners_up) rows.resize(most_runners_up);
+    out.runners_up.insert(out.runners_up.end(), rows.begin(), rows.end());
+  }
+
+  const Facts& facts_;
+  const optimizer::Problem& problem_;
+  const optimizer::Plan& plan_;
+};
+
+}  // namespace
+
+std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::Problem& problem,
+                                                  const optimizer::Plan& plan, Duration period) {
+  const Writer writer(facts, problem, plan);
+  std::vector<schema::RoutingSnapshot> out;
+  for (std::size_t cluster = 0; cluster < facts.table->clusters.size(); ++cluster) {
+    out.push_back(writer.frame(ClusterIndex(cluster)));
+    out.back().period = period;
+    for (std::size_t s = 0; s < facts.fleet.traffic.size(); ++s)
+      if (facts.fleet.traffic[s].cluster == ClusterIndex(cluster))
+        writer.add_source(SourceIndex(s), out.back());
+  }
+  return out;
+}
+
+}  // namespace signalbox::global_optimizer

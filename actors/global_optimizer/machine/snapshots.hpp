@@ -1,0 +1,19 @@
+// From a plan to what is published: one snapshot per cluster.
+#pragma once
+
+#include <vector>
+
+#include "actors/global_optimizer/machine/planner.hpp"
+#include "messages/schema/plan.hpp"
+
+namespace signalbox::global_optimizer {
+
+/// All clusters' snapshots of `plan`, without version, cause and as_of_age. Weights under `cut` are given to the rest of
+/// their row. A class without demand gets weights by free capacity, so that its first request finds a plan.
+std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::Problem& problem,
+                                                  const optimizer::Plan& plan, Duration period);
+
+/// A weight below this share is not worth a connection.
+inline constexpr double cut = 0.002;
+
+}  // namespace signalbox::global_optimizer
