@@ -2,6 +2,7 @@
 
 #include "actors/cluster_router/role.hpp"
 #include "actors/engine_proxy/role.hpp"
+#include "actors/global_optimizer/role.hpp"
 #include "actors/policy_keeper/role.hpp"
 
 namespace signalbox::actors {
@@ -9,6 +10,7 @@ namespace signalbox::actors {
 std::span<const kit::RoleEntry> roles() {
   static constexpr kit::RoleEntry all[] = {
       {Role::engine_proxy, sentence_of(Role::engine_proxy), engine_proxy::start},
+      {Role::global_optimizer, sentence_of(Role::global_optimizer), global_optimizer::start},
       {Role::cluster_router, sentence_of(Role::cluster_router), cluster_router::start},
       {Role::policy_keeper, sentence_of(Role::policy_keeper), policy_keeper::start},
   };

@@ -1,0 +1,63 @@
+#include "actors/global_optimizer/role.hpp"
+
+#include <filesystem>
+
+#include "actors/global_optimizer/machine/machine.hpp"
+#include "actors/global_optimizer/solver_thread.hpp"
+#include "actors/kit/fleet/table.hpp"
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+/// Beside this binary, where the build and the packages put it.
+std::string solver_program(const kit::Process& process) {
+  return std::filesystem::path(process.options().program).replace_filename("signalbox-solver").string();
+}
+
+optimizer::SolverChildOptions child_options(const kit::Process& process) {
+  const config::Control& control = process.config().control;
+  optimizer::SolverChildOptions out;
+  out.program = solver_program(process);
+  if (control.solve_memory_mib > 0) out.memory_bytes = control.solve_memory_mib << 20;
+  out.deadline = 2 * control.period;
+  return out;
+}
+
+optimizer::SolveOptions solve_options(const kit::Process& process) {
+  optimizer::SolveOptions out;
+  if (process.config().control.solve_iterations > 0)
+    out.max_rounds = process.config().control.solve_iterations;
+  return out;
+}
+
+Options machine_options(const kit::Process& process) {
+  const config::Config& config = process.config();
+  Options out;
+  out.id = process.id();
+  out.table = kit::fleet_table(config);
+  out.epoch = config.fleet_epoch;
+  out.period = config.control.period;
+  out.leader_timeout = config.control.leader_timeout;
+  out.keep_alive = config.intervals.keep_alive;
+  out.kept_term = process.state().read(Machine::term_name);
+  return out;
+}
+
+}  // namespace
+
+Status start(kit::Process& process) {
+  const std::string solver = solver_program(process);
+  if (!std::filesystem::exists(solver))
+    return fail(ErrorKind::not_found, "the solver's program is missing", solver,
+                "build or install signalbox-solver");
+  auto thread = std::make_shared<SolverThread>(child_options(process), solve_options(process));
+  process.host<Machine>(
+      "global-optimizer", [&process] { return Machine(machine_options(process)); },
+      [thread](const Solve& solve, const kit::Teller<Machine>& tell) {
+        thread->submit(solve, [tell](Machine::Input answer) { tell(std::move(answer)); });
+      });
+  return {};
+}
+
+}  // namespace signalbox::global_optimizer
