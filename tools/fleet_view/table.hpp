@@ -14,7 +14,6 @@ namespace signalbox::fleet_view {
 using Cell = std::variant<std::monostate, bool, std::int64_t, double, std::string>;
 
 inline Cell cell(double value) { return value; }
-inline Cell cell(std::string text) { return text; }
 inline Cell cell(std::string_view text) { return std::string(text); }
 inline Cell count(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 inline Cell flag(bool value) { return value; }
