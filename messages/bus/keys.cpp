@@ -3,6 +3,7 @@
 #include <sodium.h>
 #include <sys/stat.h>
 
+#include <charconv>
 #include <set>
 #include <sstream>
 
@@ -103,7 +104,7 @@ Status parse_directory(const std::string& text, const std::string& path, Keyring
   std::string line;
   if (!std::getline(in, line) || !line.starts_with(directory_head))
     return invalid("not a directory of keys of this version", path, "signalbox keys init makes one");
-  out.generation = static_cast<std::uint8_t>(std::strtoul(line.c_str() + directory_head.size(), nullptr, 10));
+  std::from_chars(line.data() + directory_head.size(), line.data() + line.size(), out.generation);
   std::vector<Member> members;
   for (int number = 2; std::getline(in, line); ++number) {
     auto member = parse_member(line, fmt::format("{}:{}", path, number));

@@ -69,7 +69,8 @@ def wait_for(what: str, condition, timeout_s: float, every_s: float = 0.05):
 
 
 class Fleet:
-    def __init__(self, folder: pathlib.Path, config: dict, policy: pathlib.Path | str | None = None):
+    def __init__(self, folder: pathlib.Path, config: dict, policy: pathlib.Path | str | None = None,
+                 binary: pathlib.Path | None = None):
         self.folder = folder
         self.config = copy.deepcopy(config)
         self.state = folder / "state"
@@ -81,7 +82,7 @@ class Fleet:
             shutil.copy(policy or EXAMPLES / self.config["policy"], folder / "fleet.policy")
         self.config["policy"] = "fleet.policy"
         self.write_config()
-        self.binary = find_binary()
+        self.binary = binary or find_binary()
 
     def write_config(self) -> None:
         self.file.write_text(dump_toml(self.config))

@@ -12,7 +12,7 @@ import re
 import subprocess
 
 TOPS = ("messages", "optimizer", "cluster-config", "actors", "tools")
-PROGRAMS = ("tools/signalbox/",)  # what puts the rooms together belongs to none
+PROGRAMS = ("tools/signalbox/", "tools/solver/")  # what puts the rooms together belongs to none
 SOURCES = (".cpp", ".hpp", ".c", ".h")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
