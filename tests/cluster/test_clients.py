@@ -1,0 +1,85 @@
+"""Clients that know nothing of Signalbox work unchanged through both routers."""
+
+import json
+import subprocess
+
+import openai
+import pytest
+
+from load import chat, unlike
+
+ROUTERS = ["router-east", "router-west"]
+
+
+@pytest.fixture(params=ROUTERS)
+def url(laptop, request):
+    return laptop.url(request.param)
+
+
+@pytest.fixture
+def client(url):
+    return openai.OpenAI(base_url=url + "/v1", api_key="none", max_retries=0, timeout=60)
+
+
+def hello(number: int = 0) -> list[dict]:
+    return [{"role": "user", "content": f"hello {unlike(number, 8)}"}]
+
+
+def test_a_chat_completion(client):
+    answer = client.chat.completions.create(model="m-large", messages=hello(), max_tokens=12)
+    assert answer.choices[0].message.content
+    assert answer.usage.completion_tokens == 12
+
+
+def test_a_stream_with_usage(client):
+    stream = client.chat.completions.create(model="m-small", messages=hello(), max_tokens=20, stream=True,
+                                            stream_options={"include_usage": True})
+    chunks = list(stream)
+    assert len([c for c in chunks if c.choices and c.choices[0].delta.content]) >= 20
+    assert chunks[-1].usage.completion_tokens == 20
+
+
+def test_completions_and_embeddings(client):
+    assert client.completions.create(model="m-small", prompt="the train", max_tokens=5).choices[0].text
+    assert len(client.embeddings.create(model="m-small", input="the train").data[0].embedding) > 0
+
+
+def test_models_are_those_of_the_policy(client):
+    assert {"m-large", "m-small"} <= {model.id for model in client.models.list()}
+
+
+def test_an_unknown_model_is_an_error_that_the_client_understands(client):
+    with pytest.raises(openai.NotFoundError) as caught:
+        client.chat.completions.create(model="m-huge", messages=hello())
+    assert caught.value.code == "model_not_found"
+
+
+def test_curl_sees_the_headers(url):
+    body = json.dumps({"model": "m-small", "messages": hello(), "max_tokens": 4})
+    done = subprocess.run(["curl", "-si", f"{url}/v1/chat/completions", "-H", "content-type: application/json",
+                           "-H", "x-request-id: my-own-id", "-d", body], capture_output=True, text=True, check=True)
+    head = done.stdout.lower().split("\r\n\r\n")[0]
+    assert " 200 " in head.splitlines()[0]
+    assert "x-request-id: my-own-id" in head
+    for name in ("x-signalbox-decision", "x-signalbox-engine", "x-signalbox-snapshot", "x-signalbox-attempts: 1"):
+        assert name in head, head
+
+
+def test_streams_arrive_chunk_by_chunk(url):
+    """A chunk comes when its token is made: the first long before the last, and none in one heap."""
+    answer = chat(url, "m-large", unlike(1), max_tokens=30, stream=True)
+    assert answer.good, answer
+    times = answer.chunk_times
+    assert len(times) >= 30
+    assert answer.total_s - times[0] > 0.3
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    assert max(gaps) < 0.5 * (times[-1] - times[0]), gaps
+
+
+def test_concurrent_streams_do_not_wait_for_each_other(url):
+    import concurrent.futures
+    with concurrent.futures.ThreadPoolExecutor(12) as pool:
+        answers = list(pool.map(lambda n: chat(url, "m-small", unlike(n), max_tokens=30, stream=True), range(12)))
+    assert all(a.good for a in answers), answers
+    ends, starts = [a.began + a.total_s for a in answers], [a.began + a.first_byte_s for a in answers]
+    assert max(starts) < min(ends), "all of them were streaming at one time"

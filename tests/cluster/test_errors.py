@@ -1,0 +1,100 @@
+"""What is wrong gets a precise error, and nothing else suffers."""
+
+import http.client
+import json
+import socket
+import urllib.parse
+
+import msgpack
+import pytest
+import zmq
+
+from fleet import EXAMPLES, Fleet, example, wait_for
+from load import chat, unlike
+
+
+def post(url: str, body: bytes, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, dict, str]:
+    address = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    connection.request("POST", path, body, {"content-type": "application/json", **headers})
+    response = connection.getresponse()
+    text = response.read().decode()
+    connection.close()
+    return response.status, json.loads(text)["error"] if text else {}, response.getheader("x-signalbox-reason") or ""
+
+
+@pytest.mark.parametrize("edit, where, what", [
+    (lambda text: text.replace("port_base", "port_bse"), ":", "port_base"),
+    (lambda text: text.replace('cluster = "west"', 'cluster = "wset"', 1), ":", "west"),
+    (lambda text: text.replace("a = 0.02\n", 'a = "fast"\n', 1), ":", "a"),
+    (lambda text: text + "\n[[bus\n", ":", ""),
+], ids=["unknown key", "unknown cluster", "wrong type", "broken toml"])
+def test_a_bad_config_is_named_with_line_and_column(new_fleet, edit, where, what):
+    fleet = new_fleet(example("laptop.toml"))
+    text = fleet.file.read_text()
+    assert edit(text) != text
+    fleet.file.write_text(edit(text))
+    done = fleet.signalbox("up", "--detach", "--free-ports", check=False)
+    assert done.returncode == 2
+    line = next(line for line in done.stderr.splitlines() if line.startswith(f"{fleet.file}:"))
+    number, column = line.removeprefix(f"{fleet.file}:").split(":")[:2]
+    assert int(number) >= 1 and int(column) >= 1
+    assert what in line
+    assert fleet.running() == []
+
+
+def test_a_bad_policy_is_named_with_line_and_column(new_fleet):
+    text = (EXAMPLES / "laptop.policy").read_text()
+    bad = text.replace("criticality critical", "criticality critcal", 1)
+    fleet = new_fleet(example("laptop.toml"), policy=bad)
+    number = next(i for i, line in enumerate(bad.splitlines(), 1) if "critcal" in line)
+    check = fleet.signalbox("policy", "check", str(fleet.folder / "fleet.policy"), check=False, fleet=False)
+    assert check.returncode == 1
+    assert f"fleet.policy:{number}:" in check.stderr and "critical" in check.stderr
+    up = fleet.signalbox("up", "--detach", "--free-ports", check=False)
+    assert up.returncode == 2
+    assert f"fleet.policy:{number}:" in up.stderr
+    assert fleet.running() == []
+
+
+@pytest.mark.parametrize("body, status, part", [
+    (b"{", 400, "JSON"),
+    (b"[]", 400, ""),
+    (b'{"messages": []}', 400, "model"),
+    (b'{"model": 7}', 400, "model"),
+    (b'{"model": "no-such-model", "messages": []}', 404, "no-such-model"),
+], ids=["not json", "not an object", "no model", "model is a number", "unknown model"])
+def test_a_bad_request_gets_an_openai_error(laptop, body, status, part):
+    got, error, reason = post(laptop.url("router-east"), body)
+    assert got == status
+    assert part in error["message"] and error["type"]
+    assert reason
+
+
+def test_bytes_that_are_no_request_hurt_nobody(laptop):
+    address = urllib.parse.urlsplit(laptop.url("router-west"))
+    for raw in (b"\x00" * 100, b"GET / HTTP/9.9\r\n\r\n", b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n"
+                b"Content-Length: 2\r\n\r\nab", b"A" * 100_000):
+        with socket.create_connection((address.hostname, address.port), timeout=10) as connection:
+            connection.sendall(raw)
+            answer = connection.recv(4096)
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 4") or answer.startswith(b"HTTP/1.1 5"), answer
+    assert chat(laptop.url("router-west"), "m-small", unlike(2)).good
+
+
+def test_a_stranger_on_the_bus_is_not_heard(laptop):
+    """Without keys no connection comes about; what is sent reaches nobody."""
+    before = laptop.inspect("processes")["processes"]
+    context = zmq.Context()
+    stranger = context.socket(zmq.PUB)
+    stranger.linger = 0
+    stranger.connect(f"tcp://127.0.0.1:{laptop.port(20)}")
+    envelope = msgpack.packb(["monitor", [1, 1], 1, 0, 0, 10, 1, 0])
+    for _ in range(200):
+        stranger.send_multipart([b"verdict/e1/monitor/", envelope, msgpack.packb({1: "e1", 3: 3}), b""])
+    stranger.close()
+    context.term()
+    assert chat(laptop.url("router-east"), "m-large", unlike(3)).good
+    after = {row["process"]: row for row in laptop.inspect("processes")["processes"]}
+    assert all(after[row["process"]]["uptime_s"] >= row["uptime_s"] for row in before), "nobody was restarted"
+    assert all(row["verdict"] == "ready" for row in laptop.inspect("engines")["engines"])

@@ -1,0 +1,83 @@
+"""What dies takes nothing with it."""
+
+import signal
+import time
+
+import pytest
+
+from fleet import example, wait_for
+from load import Load, chat, unlike
+from watch import SnapshotWatch
+
+CLASSES = ["chat", "draft", "batch", "small"]
+
+
+@pytest.fixture
+def fleet(new_fleet):
+    return new_fleet(example("laptop.toml")).up()
+
+
+def steady(fleet, rate: float = 10, stream: bool = False) -> Load:
+    urls = [fleet.url("router-east"), fleet.url("router-west")]
+    return Load(lambda n: chat(urls[n % 2], ("m-large", "m-small")[n // 2 % 2], unlike(n), 24, stream=stream), rate)
+
+
+def bad(answers) -> list:
+    return [a for a in answers if not a.good]
+
+
+def test_a_dead_forwarder_loses_no_snapshot(fleet):
+    watch = SnapshotWatch(fleet, CLASSES)
+    wait_for("snapshots come", lambda: len(watch.of("east")) >= 3, 20)
+    fleet.kill("bus-1")
+    killed = time.monotonic()
+    wait_for("snapshots go on", lambda: len(watch.of("east", killed)) >= 6, 30)
+    versions = [s["version"] for s in watch.of("east")]
+    terms = {version[:2] for version in versions}
+    numbers = [version[2] for version in versions]
+    assert len(terms) == 1, versions
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
+    watch.stop()
+
+
+def test_a_dead_leader_is_replaced_and_no_request_fails(fleet):
+    load = steady(fleet)
+    first = wait_for("somebody leads", fleet.leader, 20)
+    fleet.kill(first["optimizer"])
+    killed = time.monotonic()
+    second = wait_for("a successor leads", lambda: (row := fleet.leader()) and row["term"] > first["term"] and row, 20)
+    assert second["optimizer"] != first["optimizer"]
+    def taken():
+        rows = fleet.inspect("routers")["routers"]
+        return len(rows) == 2 and all(str(row["snapshot"]).startswith(f"{second['term']}@") for row in rows)
+    wait_for("every router routes by the successor's snapshot", taken, 20)
+    print(f"replaced on all routers after {time.monotonic() - killed:.2f} s")
+    answers = load.stop()
+    assert len(answers) >= 10 and not bad(answers), bad(answers)[:3]
+
+
+def test_a_dead_engine_loses_no_request_that_had_no_byte(fleet):
+    load = steady(fleet, rate=20, stream=True)
+    wait_for("load flows", lambda: len(load.so_far()) >= 20, 30)
+    fleet.kill("e1", signal.SIGKILL)
+    wait_for("e1 is started again", lambda: fleet.processes()["e1"]["restarts"] == 1, 20)
+    wait_for("more load flows", lambda n=len(load.so_far()): len(load.so_far()) >= n + 40, 30)
+    answers = load.stop()
+    lost = [a for a in bad(answers) if not a.chunk_times]
+    assert not lost, lost[:3]
+    assert any(a.attempts == 2 for a in answers) or any(a.chunk_times for a in bad(answers)), \
+        "the engine had work when it died"
+
+
+def test_a_dead_control_plane_leaves_the_routers_serving(fleet):
+    wait_for("both routers have a snapshot", lambda: all(row["snapshot"] for row in fleet.inspect("routers")["routers"]), 20)
+    gone = ["optimizer-1", "optimizer-2", "monitor", "keeper", "proxy-east", "proxy-west", "bus-1", "bus-2"]
+    for name in gone:
+        fleet.kill(name, signal.SIGSTOP)  # dead to the others, and not started again
+    load = steady(fleet, rate=15)
+    wait_for("load flows", lambda: len(load.so_far()) >= 60, 30)
+    answers = load.stop()
+    for name in gone:
+        fleet.kill(name, signal.SIGCONT)
+    assert not bad(answers), bad(answers)[:3]
+    assert len({a.engine for a in answers}) >= 4, "the plan in force goes on spreading requests"

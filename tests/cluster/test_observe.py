@@ -1,0 +1,108 @@
+"""tap, inspect, explain: what they show is what is so."""
+
+import json
+
+import pytest
+
+from load import chat, unlike
+
+
+def tap(fleet, *arguments: str) -> list[dict]:
+    done = fleet.signalbox("tap", "--json", *arguments)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_tap_shows_the_latest_values_at_once_and_then_what_is_said(laptop):
+    heard = tap(laptop, "--seconds", "2")
+    kinds = {message["message"] for message in heard}
+    assert {"beat", "engine_signal", "health_verdict", "fleet_table", "routing_snapshot", "keep_alive", "policy",
+            "demand_report", "snapshot_receipt"} <= kinds
+    assert all(message["topic"].endswith("/") for message in heard)
+    numbers = {}
+    for message in heard:  # nothing twice, nothing backwards, although two forwarders carry it
+        key = (message["source"], str(message["incarnation"]), message["topic"])
+        assert message["sequence"] > numbers.get(key, 0)
+        numbers[key] = message["sequence"]
+
+
+@pytest.mark.parametrize("arguments, passes", [
+    (["--message", "engine_signal"], lambda m: m["message"] == "engine_signal"),
+    (["--topic", "beat/health-monitor/"], lambda m: m["topic"].startswith("beat/health-monitor/")),
+    (["--engine", "w1"], lambda m: "/w1/" in m["topic"]),
+    (["--cluster", "west", "--message", "demand_report"], lambda m: m["body"]["cluster"] == "west"),
+], ids=["message", "topic", "engine", "cluster"])
+def test_tap_filters(laptop, arguments, passes):
+    heard = tap(laptop, "--seconds", "2", *arguments)
+    assert heard and all(passes(message) for message in heard)
+
+
+def test_tap_knows_the_messages(laptop):
+    done = laptop.signalbox("tap", "--message", "routing_snapshto", check=False)
+    assert done.returncode == 2
+    assert "no message is called 'routing_snapshto'; there are engine_signal" in done.stderr
+
+
+def test_what_tap_records_it_replays(laptop, tmp_path):
+    file = tmp_path / "bus.sbx"
+    live = tap(laptop, "--seconds", "2", "--record", str(file))
+    replayed = tap(laptop, "--replay", str(file))
+    key = lambda m: (m["source"], m["topic"], m["sequence"], json.dumps(m["body"]))
+    assert {key(m) for m in live} <= {key(m) for m in replayed}
+    verdicts = tap(laptop, "--replay", str(file), "--message", "health_verdict")
+    assert verdicts and len(verdicts) < len(replayed)
+
+
+def test_without_a_bus_there_is_a_clear_error(laptop):
+    for command in (["tap", "--seconds", "1"], ["inspect", "leader", "--wait", "1"]):
+        done = laptop.signalbox(*command, "--port-base", "19900", check=False)
+        assert done.returncode == 3
+        assert "no forwarder of the bus is there (tcp://127.0.0.1:19921" in done.stderr
+
+
+def test_inspect_snapshot_is_a_plan(laptop):
+    tables = laptop.inspect("snapshot")
+    assert {row["cluster"] for row in tables["snapshots"]} == {"east", "west"}
+    assert all(row["kind"] == "optimal" and 0 <= row["gap"] < 0.1 for row in tables["snapshots"])
+    sums = {}
+    for row in tables["weights"]:
+        sums[row["cluster"], row["class"]] = sums.get((row["cluster"], row["class"]), 0) + row["weight"]
+    assert sums and all(abs(total - 1) < 1e-3 for total in sums.values()), sums
+
+
+def test_inspect_engines_leader_routers_policy(laptop):
+    engines = laptop.inspect("engines")["engines"]
+    assert [row["engine"] for row in engines] == ["e1", "e2", "e3", "w1", "w2", "w3"]
+    assert all(row["verdict"] == "ready" and row["signal_age_s"] < 3 for row in engines)
+    assert laptop.leader()["optimizer"] in ("optimizer-1", "optimizer-2")
+    routers = laptop.inspect("routers")["routers"]
+    assert {row["router"] for row in routers} == {"router-east", "router-west"}
+    assert all(row["ready"] and row["last_receipt"] == "accepted" for row in routers)
+    assert {row["class"] for row in laptop.inspect("policy")["classes"]} == {"chat", "draft", "batch", "small"}
+
+
+def test_inspect_weights_tells_why(laptop):
+    tables = laptop.inspect("weights", "--engine", "w1")
+    assert all(row["engine"] == "w1" for row in tables["weights"])
+    assert {row["cluster"] for row in tables["price"]} == {"east", "west"}
+    unknown = laptop.signalbox("inspect", "weights", "--engine", "w9", check=False)
+    assert unknown.returncode == 2 and "the fleet has no engine 'w9'" in unknown.stderr
+
+
+def test_explain_says_why_this_engine_and_not_the_others(laptop):
+    answer = chat(laptop.url("router-west"), "m-large", unlike(11))
+    assert answer.good, answer
+    record = json.loads(laptop.signalbox("explain", answer.decision, "--json").stdout)
+    assert record["decision"] == answer.decision
+    assert record["engine_name"] == answer.engine
+    assert record["class_name"] == "chat"
+    fates = [row["fate"] for row in record["candidates"]]
+    assert fates.count("chosen") == 1
+    assert len(fates) == 6, "every engine has a fate"
+    text = laptop.signalbox("explain", answer.decision).stdout
+    assert answer.engine in text and "candidates" in text and "attempts" in text
+
+
+def test_explain_of_nothing(laptop):
+    done = laptop.signalbox("explain", "no-such-decision", check=False)
+    assert done.returncode == 2
+    assert "no router keeps decision 'no-such-decision'" in done.stderr
