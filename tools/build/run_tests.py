@@ -72,6 +72,9 @@ def unit_suites(preset: str, label: str | None = None) -> list[Suite]:
     listing = json.loads(subprocess.run(command + (["-L", label] if label else []), check=True, capture_output=True).stdout)
     suites = []
     for test in listing["tests"]:
+        if "command" not in test:
+            say(f"{preset} {test['name']} is not built and is left out")
+            continue
         suite = Suite(f"{preset} {test['name']}", test["command"])
         suite.command = [*suite.command, "--log_level=error", "--report_level=no", f"--logger=JUNIT,all,{suite.junit}"]
         suites.append(suite)
