@@ -82,9 +82,7 @@ class Writer {
     if (row.demand_high_tokens_per_s != std::numeric_limits<double>::infinity())
       put("  demand {}..{}\n", factor(row.demand_low_tokens_per_s),
           write(row.demand_high_tokens_per_s, Dimension::rate));
-    put("  shed cost {}\n  floor {}\n", time(row.shed_cost_seconds), share(row.floor_share));
-    put("  weigh ttft {}, tpot {}, egress {}, churn {}\n}}\n", factor(row.weights.ttft),
-        factor(row.weights.tpot), factor(row.weights.egress), factor(row.weights.churn));
+    put("  shed cost {}\n  floor {}\n}}\n", time(row.shed_cost_seconds), share(row.floor_share));
   }
 
   static std::string versions(const VersionRange& range) {
@@ -117,7 +115,6 @@ class Writer {
     if (l.cluster_weight_cap) put("  weight(cluster) <= {}\n", factor(*l.cluster_weight_cap));
     put("  load(engine) <= {} * capacity\n  in_flight(engine) <= {}\n", factor(l.load_ceiling),
         l.in_flight_cap);
-    if (l.churn_per_snapshot) put("  churn L1 <= {} per snapshot\n", factor(*l.churn_per_snapshot));
     put("}}\n");
   }
 

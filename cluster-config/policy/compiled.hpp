@@ -95,7 +95,6 @@ struct ClassRow {
   double demand_low_tokens_per_s =
       0;  ///< declared bounds of the offered demand: a forecast's guard, not a rate limit
   double demand_high_tokens_per_s = std::numeric_limits<double>::infinity();
-  ObjectiveWeights weights;
   int line = 0;  ///< of the source; not part of the hash
 };
 
@@ -108,9 +107,7 @@ struct Limits {
   std::optional<double> engine_weight_cap;  ///< share of one (cluster, class) row that one engine may get
   std::optional<double> rack_weight_cap;    ///< the same for all engines of one rack
   std::optional<double> cluster_weight_cap;
-  std::optional<double> churn_per_snapshot;  ///< L1 distance of a row's weights from the last snapshot's;
-                                             ///< moves off engines that are gone or draining do not count
-  std::uint32_t in_flight_cap = 256;         ///< requests that one router keeps open on one engine
+  std::uint32_t in_flight_cap = 256;  ///< requests that one router keeps open on one engine
 };
 
 /// Who is refused first. The rows hold these costs and floors, unless the class has its own.
@@ -207,7 +204,7 @@ struct Routing {
   std::uint32_t draws = 4;  ///< candidates drawn by weight
 };
 
-/// The objective of the fleet and the bounds that a class's own weights must keep.
+/// The objective of the fleet, and the bounds within which its weights may be changed.
 struct Objective {
   ObjectiveWeights weights;
   ObjectiveWeights low{0, 0, 0, 0};

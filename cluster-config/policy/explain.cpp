@@ -55,19 +55,16 @@ std::string demand(const ClassRow& row) {
 
 std::string CompiledPolicy::explain(ClassIndex index) const {
   const ClassRow& row = at(index);
-  const auto factor = [](double value) { return write(value, Dimension::factor); };
   return fmt::format(
       "class {} (policy {} version {}, line {})\n"
       "  takes     {}, model {}{}{}{}\n"
       "  gives     criticality {}; {}\n"
       "  overload  refusing one request counts as {} of latency; at least {} is admitted\n"
-      "{}"
-      "  weighs    ttft {}, tpot {}, egress {}, churn {}\n",
+      "{}",
       row.name, name, version, row.line, join_tenants(row), at(row.model).name, versions(row.versions),
       conditions(row), index.at() > 0 ? ", unless a class above takes it" : "", name_of(row.criticality),
       residency(*this, row), write(row.shed_cost_seconds, Dimension::time),
-      write(row.floor_share, Dimension::share), demand(row), factor(row.weights.ttft),
-      factor(row.weights.tpot), factor(row.weights.egress), factor(row.weights.churn));
+      write(row.floor_share, Dimension::share), demand(row));
 }
 
 }  // namespace signalbox::policy

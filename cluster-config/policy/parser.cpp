@@ -97,12 +97,10 @@ bool Parser::block(std::string_view name, const std::function<bool()>& item) {
     if (cursor_.at_end() || (keyword_of(token) && token.span.column == 1))
       return cursor_.error_here(fmt::format("the block of {} is not closed", name), "add a '}'");
     mark(MarkKind::item);
-    if (!item()) {
-      if (!cursor_.here().first_on_line && !cursor_.here().is("}"))
-        skip_item();
-      else if (cursor_.position() == doc_.marks.back().token)
-        skip_item();
-    }
+    const std::size_t start = cursor_.position();
+    const bool good = item();
+    const bool at_next = cursor_.here().first_on_line || cursor_.here().is("}");
+    if (!good && (cursor_.position() == start || !at_next)) skip_item();
   }
   return true;
 }
@@ -127,10 +125,8 @@ bool Parser::header() {
       cursor_.advance();
       std::optional<Word> when(Word{std::string(date.text), date.span});
       if (!set_once(doc_.review_by, std::move(when), word, "the date of review")) return false;
-    } else if (cursor_.accept("approvers")) {
-      if (!cursor_.take_quantity("the number of approvers")) return false;
-      cursor_.error(word, std::string(not_enforced) + "approvals",
-                    "leave it out; nothing would ask for them");
+    } else if (cursor_.here().is("approvers")) {
+      return refuse_unenforced("approvals");
     } else {
       return cursor_.unknown_word("a part of the header", known);
     }

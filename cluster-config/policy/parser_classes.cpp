@@ -31,7 +31,7 @@ bool Parser::class_item(ClassDecl& decl) {
   }
   if (cursor_.here().is("model")) return class_model(decl);
   if (cursor_.here().is("residency")) return class_residency(decl);
-  if (cursor_.here().is("weigh")) return class_weights(decl);
+  if (cursor_.here().is("weigh")) return refuse_unenforced("a class's own weights");
   if (cursor_.accept("criticality"))
     return set_once(decl.criticality, cursor_.take_name("critical, standard or sheddable"), word,
                     "the criticality");
@@ -52,8 +52,8 @@ bool Parser::class_item(ClassDecl& decl) {
                     "the cost of shedding");
   if (cursor_.accept("floor"))
     return set_once(decl.floor, cursor_.take_quantity("a share such as 5%"), word, "the floor");
-  constexpr std::array<std::string_view, 10> known{"tenants",   "model",  "criticality", "asked", "tokens",
-                                                   "residency", "demand", "shed",        "floor", "weigh"};
+  constexpr std::array<std::string_view, 9> known{"tenants",   "model",  "criticality", "asked", "tokens",
+                                                  "residency", "demand", "shed",        "floor"};
   return cursor_.unknown_word("a part of a class", known);
 }
 
@@ -87,18 +87,6 @@ bool Parser::class_residency(ClassDecl& decl) {
   if (!zones) return false;
   decl.zones = std::move(*zones);
   decl.strict = cursor_.accept("strict");
-  return true;
-}
-
-bool Parser::class_weights(ClassDecl& decl) {
-  cursor_.advance();
-  do {
-    auto term = cursor_.take_name("ttft, tpot, egress or churn");
-    if (!term) return false;
-    auto weight = cursor_.take_quantity("a weight such as 1.5");
-    if (!weight) return false;
-    decl.weights.push_back({std::move(*term), std::move(*weight), {}});
-  } while (cursor_.accept(","));
   return true;
 }
 

@@ -10,8 +10,6 @@
 
 namespace signalbox::policy {
 
-inline constexpr std::string_view not_enforced = "not enforced by this version: ";
-
 class Parser {
  public:
   Parser(const Lexed& lexed, std::vector<Diagnostic>& errors) : cursor_(lexed.tokens, errors) {}
@@ -48,10 +46,8 @@ class Parser {
   bool class_item(ClassDecl& decl);
   bool class_model(ClassDecl& decl);
   bool class_residency(ClassDecl& decl);
-  bool class_weights(ClassDecl& decl);
   bool limit_item();
   bool weight_limit();
-  bool churn_limit();
   bool objective_item();
   bool shed_part(ShedDecl& decl);
   bool test_part(TestDecl& decl);
@@ -65,6 +61,11 @@ class Parser {
   bool block(std::string_view name, const std::function<bool()>& item);
   // At a keyword that begins a line, or at anything that begins in column 1.
   bool at_statement() const;
+  // A limit that nothing holds is worse than none.
+  bool refuse_unenforced(std::string_view what) {
+    return cursor_.error_here(fmt::format("not enforced by this version: {}", what),
+                              "leave it out; nothing would hold it");
+  }
   void statement();
   void unknown_statement();
   void skip_statement();

@@ -12,7 +12,6 @@ bool Parser::limits() {
 
 bool Parser::limit_item() {
   if (cursor_.here().is("weight")) return weight_limit();
-  if (cursor_.here().is("churn")) return churn_limit();
   if (cursor_.accept("load")) {
     if (!cursor_.accept_words("( engine ) <=")) return cursor_.expected("'(engine) <=' after 'load'");
     auto value = cursor_.take_quantity("a share of the capacity, such as 0.85");
@@ -27,12 +26,9 @@ bool Parser::limit_item() {
     if (value) doc_.limits.push_back({LimitKind::in_flight, std::move(*value)});
     return value.has_value();
   }
-  for (const std::string_view word : {"capacity", "spread", "survive"})
-    if (cursor_.here().is(word))
-      return cursor_.error_here(fmt::format("{}the limit '{}'", not_enforced, word),
-                                "leave it out; nothing would hold it"),
-             false;
-  constexpr std::array<std::string_view, 4> known{"weight", "load", "in_flight", "churn"};
+  for (const std::string_view word : {"capacity", "spread", "survive", "churn"})
+    if (cursor_.here().is(word)) return refuse_unenforced(fmt::format("the limit '{}'", word));
+  constexpr std::array<std::string_view, 3> known{"weight", "load", "in_flight"};
   return cursor_.unknown_word("a limit", known);
 }
 
@@ -51,23 +47,8 @@ bool Parser::weight_limit() {
       return value.has_value();
     }
   if (cursor_.here().is("region") || cursor_.here().is("zone"))
-    return cursor_.error_here(fmt::format("{}a weight limit for a {}", not_enforced, cursor_.here().text),
-                              "limit engine, rack or cluster");
+    return refuse_unenforced(fmt::format("a weight limit for a {}", cursor_.here().text));
   return cursor_.expected("engine, rack or cluster");
-}
-
-bool Parser::churn_limit() {
-  cursor_.advance();
-  if (!cursor_.accept_words("L1 <=")) return cursor_.expected("'L1 <=' after 'churn'");
-  auto value = cursor_.take_quantity("a share such as 0.20");
-  if (!value) return false;
-  if (!cursor_.accept_words("per snapshot")) return cursor_.expected("'per snapshot'");
-  doc_.limits.push_back({LimitKind::churn, std::move(*value)});
-  if (cursor_.here().is(","))
-    return cursor_.error_here(std::string(not_enforced) + "a churn limit over time", "limit it per snapshot");
-  if (cursor_.accept("except") && !cursor_.accept_words("from engine gone | draining"))
-    return cursor_.expected("'from engine gone|draining' after 'except'");
-  return true;
 }
 
 bool Parser::take_values(std::vector<CriticalityValue>& out, std::string_view noun) {

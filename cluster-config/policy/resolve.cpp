@@ -156,7 +156,6 @@ void Resolver::limits() {
             static_cast<std::uint32_t>(value(use.value, Dimension::count, 1, 1e6, "the number of requests")
                                            .value_or(limits.in_flight_cap));
         break;
-      case LimitKind::churn: limits.churn_per_snapshot = share(use.value, 0.001, 2, "the churn"); break;
     }
   }
   caps_nest();

@@ -19,7 +19,6 @@ void Resolver::service_class(const ClassDecl& decl) {
   class_asked(decl, row);
   class_residency(decl, row);
   class_numbers(decl, row);
-  class_weights(decl, row);
   if (row.model.valid() && !decl.broken) out_.classes.push_back(std::move(row));
 }
 
@@ -119,23 +118,6 @@ void Resolver::class_numbers(const ClassDecl& decl, ClassRow& row) {
   if (decl.demand) {
     if (const auto range = bounds(*decl.demand, Dimension::rate, most_rate, "the demand"))
       std::tie(row.demand_low_tokens_per_s, row.demand_high_tokens_per_s) = *range;
-  }
-}
-
-void Resolver::class_weights(const ClassDecl& decl, ClassRow& row) {
-  row.weights = out_.objective.weights;
-  Seen seen;
-  for (const WeightUse& use : decl.weights) {
-    double* const weight = weight_of(row.weights, use.term.text);
-    if (!weight) {
-      not_one_of(use.term, "a term of the objective", weight_terms);
-      continue;
-    }
-    if (!first_use(seen, use.term, "weight for")) continue;
-    if (const auto v = value(use.weight, Dimension::factor, *weight_of(out_.objective.low, use.term.text),
-                             *weight_of(out_.objective.high, use.term.text),
-                             fmt::format("the weight of {}", use.term.text)))
-      *weight = *v;
   }
 }
 

@@ -35,8 +35,8 @@ class Resolver {
     header();
     zones();
     models();
-    objective();  // before the classes, whose own weights lie in its bounds
-    shed();       // likewise their costs
+    objective();
+    shed();  // before the classes, which take its costs
     for (const ClassDecl& decl : doc_.classes) service_class(decl);
     if (doc_.classes.empty())
       missing("class", "class NAME { tenants *  model NAME  criticality standard  residency any }");
@@ -135,7 +135,6 @@ class Resolver {
   void class_asked(const ClassDecl& decl, ClassRow& row);
   void class_residency(const ClassDecl& decl, ClassRow& row);
   void class_numbers(const ClassDecl& decl, ClassRow& row);
-  void class_weights(const ClassDecl& decl, ClassRow& row);
 
   void shed_order(const ShedDecl& decl);
   void ordered(std::string_view clause, std::string_view lesser, std::string_view greater, bool may_be_equal);

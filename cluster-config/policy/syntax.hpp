@@ -62,10 +62,9 @@ struct ClassDecl {
   bool strict = false;
   std::optional<std::pair<Quantity, Quantity>> demand;
   std::optional<Quantity> shed_cost, floor;
-  std::vector<WeightUse> weights;
 };
 
-enum class LimitKind : std::uint8_t { engine_weight, rack_weight, cluster_weight, load, in_flight, churn };
+enum class LimitKind : std::uint8_t { engine_weight, rack_weight, cluster_weight, load, in_flight };
 struct LimitUse {
   LimitKind kind;
   Quantity value;

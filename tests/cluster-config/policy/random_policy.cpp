@@ -39,10 +39,15 @@ bool glob(const std::string& pattern, const std::string& text) {
   return text.size() >= beginning.size() && text.compare(0, beginning.size(), beginning) == 0;
 }
 
+int number_in(const std::string& digits) {
+  int value = 0;
+  for (const char digit : digits) value = value * 10 + (digit - '0');
+  return value;
+}
+
 PlainVersion read_version(const std::string& text) {
   const std::size_t dot = text.find('.');
-  return {text[0] - '0',
-          dot == std::string::npos ? 0 : static_cast<int>(std::strtol(text.c_str() + dot + 1, nullptr, 10))};
+  return {text[0] - '0', dot == std::string::npos ? 0 : number_in(text.substr(dot + 1))};
 }
 
 bool takes(const PlainClass& c, const PlainRequest& request, PlainVersion version) {
@@ -90,7 +95,6 @@ std::string class_text(const PlainClass& c, Rng& rng) {
                                   : fmt::format("residency zone {}{}", list(c.zones, rng),
                                                 rng.chance(0.5) ? " strict" : ""));
   if (rng.chance(0.3)) parts.push_back("floor 7%");
-  if (rng.chance(0.3)) parts.push_back("weigh ttft 1.25, tpot 0.3");
   if (rng.chance(0.3)) parts.push_back("demand 0..1200.5 tok/s");
   for (std::size_t i = parts.size(); i > 1; --i) std::swap(parts[i - 1], parts[rng.below(i)]);
   std::string out = fmt::format("class {} {{", c.name);

@@ -16,7 +16,7 @@ constexpr std::string_view fleet = R"(policy fleet version 41 owner "routing-onc
 topology { zone EU { region eu-west }  zone US { region us-east, us-west } }
 models { m-large versions 3.1..3.2 ; m-small versions 1.0 }
 class chat_eu { tenants acme_eu, bank_*  model m-large >= 3.1  criticality critical  residency zone EU strict
-                demand 0..1200 tok/s  weigh ttft 2 }
+                demand 0..1200 tok/s }
 class chat    { tenants acme_us  model m-large = 3.2  asked standard, none  criticality standard  residency zone EU, US }
 class bulk    { tenants acme_us  model m-large  tokens 0..4000 tok  criticality sheddable  residency any  shed cost 20s }
 class batch   { tenants *  model m-small  criticality sheddable  residency any }
@@ -102,8 +102,6 @@ BOOST_AUTO_TEST_CASE(rows_hold_resolved_numbers) {
   const ClassRow& eu = fleet_policy().at(*fleet_policy().find_class("chat_eu"));
   BOOST_TEST(eu.shed_cost_seconds == 600);
   BOOST_TEST(eu.demand_high_tokens_per_s == 1200);
-  BOOST_TEST(eu.weights.ttft == 2);
-  BOOST_TEST(eu.weights.tpot == 1);
   BOOST_TEST(eu.line == 4);
   BOOST_TEST(fleet_policy().at(*fleet_policy().find_class("bulk")).shed_cost_seconds == 20);
   BOOST_TEST(fleet_policy().at(*fleet_policy().find_class("chat")).floor_share == 0.05);

@@ -157,7 +157,6 @@ BOOST_AUTO_TEST_CASE(every_number_in_force_changes_the_hash) {
                                 "limits { load(engine) <= 0.86 * capacity }",
                                 "limits { weight(engine) <= 0.5 }",
                                 "limits { in_flight(engine) <= 255 }",
-                                "limits { churn L1 <= 0.3 per snapshot }",
                                 "shed order sheddable",
                                 "shed cost standard 121s",
                                 "shed floor standard 5%",
