@@ -83,6 +83,11 @@ inline schema::EngineSignal signal_of(std::string_view engine) {
   out.cluster = ClusterName("east"), out.engine = EngineName(engine);
   return out;
 }
+inline schema::EngineProfile profile_of(std::string_view engine) {
+  schema::EngineProfile out;
+  out.cluster = ClusterName("east"), out.engine = EngineName(engine);
+  return out;
+}
 inline schema::HealthVerdict verdict_of(std::string_view engine) {
   schema::HealthVerdict out;
   out.engine = EngineName(engine);

@@ -9,6 +9,7 @@
 
 #include "messages/bus/forwarder.hpp"
 #include "messages/bus/node.hpp"
+#include "tests/messages/bus/relay.hpp"
 #include "tests/messages/bus/support.hpp"
 
 using namespace signalbox;
@@ -118,19 +119,19 @@ BOOST_AUTO_TEST_CASE(two_forwarders_at_once_deliver_everything_once) {
 BOOST_AUTO_TEST_CASE(a_late_joiner_gets_the_latest_values_and_their_age) {
   Fleet fleet{bus_a};
   auto speaker = fleet.node(fleet.options(proxy));
-  for (int i = 0; i < 3; ++i) BOOST_TEST(error_of(speaker->publish(signal_of("e1"))) == "");
+  for (int i = 0; i < 3; ++i) BOOST_TEST(error_of(speaker->publish(profile_of("e1"))) == "");
   for (int i = 0; i < 2500; ++i)
-    BOOST_TEST(error_of(speaker->publish(signal_of(fmt::format("n{}", i)))) == "");
+    BOOST_TEST(error_of(speaker->publish(profile_of(fmt::format("n{}", i)))) == "");
   BOOST_TEST_REQUIRE(eventually([&] { return fleet.forwarders[0]->stats().cached_topics == 2501; }));
   const auto begin = std::chrono::steady_clock::now();
   Inbox inbox;
-  auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
+  auto listener = fleet.node(fleet.options(router, {"profile/"}), inbox.handlers());
   BOOST_TEST_REQUIRE(eventually([&] { return inbox.count() == 2501; }));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   BOOST_TEST_MESSAGE("2,501 values to a late joiner in " << took.count() << " ms");
   for (const auto& delivery : inbox.all()) {
     BOOST_TEST(delivery->age.count() > 0);
-    if (delivery->topic == "signal/east/e1/") BOOST_TEST(delivery->envelope.sequence == 3u);
+    if (delivery->topic == "profile/east/e1/") BOOST_TEST(delivery->envelope.sequence == 3u);
   }
   // Only the one that asked for them gets them.
   BOOST_TEST(fleet.forwarders[0]->stats().replayed == 2501u);
@@ -410,7 +411,9 @@ BOOST_AUTO_TEST_CASE(a_stalled_subscriber_costs_bounded_memory) {
   }
   BOOST_TEST_MESSAGE(said << " snapshots of 340 KB to a stalled subscriber: " << (most - before) / 1000000
                           << " MB");
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they keep what was freed
   BOOST_TEST(most - before < 32u << 20);
+#endif
 }
 
 BOOST_AUTO_TEST_CASE(a_forwarder_process_beats) {
@@ -425,4 +428,38 @@ BOOST_AUTO_TEST_CASE(a_forwarder_process_beats) {
   std::jthread runner(
       [&](std::stop_token stop) { BOOST_TEST(error_of(run_forwarder(process, stop)) == ""); });
   BOOST_TEST(eventually([&] { return inbox.count("beat/forwarder/bus-b/") >= 2; }));
+}
+
+BOOST_AUTO_TEST_CASE(after_a_partition_the_newest_arrives_soon_and_nothing_stale) {
+  Fleet fleet{bus_a};
+  Relay relay(fleet.forwarders[0]->endpoints().subscribe);
+  auto options = fleet.options(router, {"snapshot/east/"});
+  options.forwarders[0].subscribe = relay.endpoint();
+  Inbox inbox;
+  auto listener = fleet.node(std::move(options), inbox.handlers());
+  auto speaker = fleet.node(fleet.options(optimizer));
+  schema::RoutingSnapshot snapshot;
+  snapshot.cluster = ClusterName("east");
+  const auto newest_is_here = [&] {
+    const auto all = inbox.all();
+    return !all.empty() && std::get<schema::RoutingSnapshot>(all.back()->message).version == snapshot.version;
+  };
+  BOOST_TEST_REQUIRE(gets_through(*speaker, inbox, snapshot, "snapshot/east/optimizer-1/"));
+
+  relay.set_partitioned(true);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(4);
+  while (std::chrono::steady_clock::now() < until) {
+    ++snapshot.version.sequence;
+    BOOST_TEST(error_of(speaker->publish(snapshot)) == "");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  const std::size_t before = inbox.count();
+  const auto healed = std::chrono::steady_clock::now();
+  relay.set_partitioned(false);
+  BOOST_TEST(eventually(newest_is_here));
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - healed;
+  BOOST_TEST_MESSAGE("newest of " << snapshot.version.sequence << " snapshots " << took.count()
+                                  << " s after the heal, " << inbox.count() - before << " delivered since");
+  BOOST_TEST(took.count() < 5);
+  BOOST_TEST(inbox.count() - before <= 3u);
 }

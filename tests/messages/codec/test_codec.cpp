@@ -1,4 +1,5 @@
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <msgpack.hpp>
 
 #include "messages/codec/codec.hpp"
@@ -217,4 +218,20 @@ BOOST_AUTO_TEST_CASE(json_is_safe_to_print_and_to_parse) {
   delivery.envelope.source = ProcessName("t");
   BOOST_TEST(codec::to_json(delivery).starts_with(R"({"topic":"beat/tool/t/","message":"engine_farewell",)"));
   BOOST_TEST(codec::to_json(delivery).find(R"("age_s":1.5)") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_worst_messages_are_refused_fast) {
+  codec::Bytes huge_array(8u << 20, 0x91);
+  huge_array[0] = 0x81, huge_array[1] = 0x3c;
+  codec::Bytes claims{0x81, 0x08, 0x93, 0xce, 0x00,
+                      0x1e, 0x84, 0x80, 0x90, 0x90};  // two million rows, no column
+  codec::Bytes long_text(100, 'a');
+  long_text[0] = 0x81, long_text[1] = 0x11, long_text[2] = 0xdb, long_text[3] = 0x7f;
+  for (const codec::Bytes& body : {huge_array, claims, long_text, codec::Bytes(9u << 20, 0)}) {
+    const auto begin = std::chrono::steady_clock::now();
+    BOOST_TEST(!codec::decode(RoutingSnapshot::info.kind, body).has_value());
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    BOOST_TEST_MESSAGE("refused " << body.size() << " bytes in " << took.count() << " ms");
+    BOOST_TEST(took.count() < 50);
+  }
 }
