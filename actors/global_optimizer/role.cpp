@@ -1,5 +1,6 @@
 #include "actors/global_optimizer/role.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "actors/global_optimizer/machine/machine.hpp"
@@ -38,7 +39,9 @@ Options machine_options(const kit::Process& process) {
   out.table = kit::fleet_table(config);
   out.epoch = config.fleet_epoch;
   out.period = config.control.period;
-  out.leader_timeout = config.control.leader_timeout;
+  // Silence means something only over several words that should have come.
+  out.leader_timeout = std::max(config.control.leader_timeout,
+                                3 * std::min(config.intervals.beat, config.intervals.keep_alive));
   out.keep_alive = config.intervals.keep_alive;
   out.kept_term = process.state().read(Machine::term_name);
   return out;

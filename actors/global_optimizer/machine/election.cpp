@@ -23,12 +23,21 @@ bool Election::observe(const Term& term) {
   return std::exchange(leads_, false);
 }
 
+bool Election::hear_beat(const schema::Beat& beat, Instant sent, Instant now) {
+  const bool stepped_down = observe(std::max(beat.term, beat.snapshot.term));
+  if (beat.role != Role::global_optimizer) return stepped_down;
+  peers_[beat.id] = {sent, sent - beat.uptime};
+  if (leads_ || beat.term != term_ || beat.term.optimizer != beat.id) return stepped_down;
+  if (beat.leads && now - sent < options_.timeout) heard_leader(now);
+  if (!beat.leads)
+    heard_at_ = std::min(heard_at_, now - options_.timeout);  // it resigned, or was started anew
+  return stepped_down;
+}
+
 bool Election::hear(const schema::Delivery& delivery, Instant now) {
   if (delivery.envelope.source == options_.id) return false;
-  if (const auto* beat = std::get_if<schema::Beat>(&delivery.message)) {
-    if (beat->role == Role::global_optimizer) peers_[beat->id] = now;
-    return observe(std::max(beat->term, beat->snapshot.term));
-  }
+  if (const auto* beat = std::get_if<schema::Beat>(&delivery.message))
+    return hear_beat(*beat, now - delivery.age, now);
   SnapshotVersion version;
   bool direct = false;
   if (const auto* alive = std::get_if<schema::KeepAlive>(&delivery.message))
@@ -50,16 +59,17 @@ bool Election::hear(const schema::Delivery& delivery, Instant now) {
   return stepped_down;
 }
 
-/// How many living peers have a lower id.
+/// How many living peers with a lower id have listened for long enough to stand.
 std::size_t Election::rank(Instant now) const {
   return static_cast<std::size_t>(std::count_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
-    return peer.first < options_.id && now - peer.second <= peer_lifetime;
+    return peer.first < options_.id && now - peer.second.heard_at <= peer_lifetime &&
+           now - peer.second.started >= options_.timeout;
   }));
 }
 
 bool Election::has_standby(Instant now) const {
   return std::any_of(peers_.begin(), peers_.end(),
-                     [&](const auto& peer) { return now - peer.second <= peer_lifetime; });
+                     [&](const auto& peer) { return now - peer.second.heard_at <= peer_lifetime; });
 }
 
 Instant Election::due(Instant now) const {

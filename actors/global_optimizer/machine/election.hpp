@@ -1,10 +1,11 @@
 // Who leads: the embedded election of design section 8.
 //
-//   standby --no leader heard for T--> candidate --own term is durable--> leader
-//      ^------------- a higher term was heard, or it resigned ---------------|
+//   standby --no leader heard for T, or it says that it leads no more--> candidate --own term is durable--> leader
+//      ^--------------------- a higher term was heard, or it resigned -----------------------------------------|
 //
-// Leadership is sticky: a candidate stands only when no leader was heard. Of several candidates the lowest id stands
-// first, the next one T later. While it waits a candidate learns the highest term from beats, receipts and snapshots.
+// Leadership is sticky: a candidate stands only when no leader was heard. Of several candidates that have listened for T
+// the lowest id stands first, the next one T later. While it waits a candidate learns the highest term from beats,
+// receipts and snapshots.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ namespace signalbox::global_optimizer {
 
 struct ElectionOptions {
   ProcessName id;
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 1;         ///< from 1
   std::uint64_t kept_counter = 0;  ///< the highest own term that was persisted
   Duration timeout = 1s;           ///< T
   Duration period = 1s;            ///< of plans; three without one and the leader counts as silent
@@ -47,6 +48,7 @@ class Election {
 
  private:
   bool observe(const Term& term);
+  bool hear_beat(const schema::Beat& beat, Instant sent, Instant now);
   void heard_leader(Instant now) { heard_at_ = now; }
   std::size_t rank(Instant now) const;
 
@@ -57,7 +59,11 @@ class Election {
   Instant heard_at_;        ///< the leader, last
   Instant progress_at_;     ///< the leader's last new sequence
   Instant rest_until_ = never_yet;
-  std::map<ProcessName, Instant> peers_;  ///< other optimizers that beat
+  struct Peer {
+    Instant heard_at;
+    Instant started;  ///< by its own word
+  };
+  std::map<ProcessName, Peer> peers_;  ///< other optimizers that beat
 };
 
 }  // namespace signalbox::global_optimizer

@@ -49,7 +49,7 @@ using Verify = std::function<Status(const std::vector<schema::RoutingSnapshot>& 
 struct Options {
   ProcessName id;
   schema::FleetTable table;  ///< as the configuration declares it
-  std::uint64_t epoch = 0;
+  std::uint64_t epoch = 1;  ///< from 1
   Duration period = 1s;
   Duration leader_timeout = 1s;
   Duration keep_alive = 1s;

@@ -11,7 +11,7 @@ namespace {
 
 Instant at(double s) { return instant_at(from_seconds(s)); }
 
-Election election(std::string_view id, std::uint64_t kept = 0, std::uint64_t epoch = 0) {
+Election election(std::string_view id, std::uint64_t kept = 0, std::uint64_t epoch = 1) {
   return Election({ProcessName(id), epoch, kept, 1s, 1s}, at(0));
 }
 
@@ -28,11 +28,13 @@ schema::Delivery alive(std::string_view id, std::uint64_t counter, std::uint64_t
   return from(id, schema::KeepAlive{{{counter, ProcessName(id)}, sequence}, {}, holding, 1});
 }
 
-schema::Delivery beat(std::string_view id, Term term = {}) {
+schema::Delivery beat(std::string_view id, Term term = {}, bool leads = false, Duration uptime = 1h) {
   schema::Beat out;
   out.role = Role::global_optimizer;
   out.id = ProcessName(id);
   out.term = term;
+  out.leads = leads;
+  out.uptime = uptime;
   return from(id, out);
 }
 
@@ -88,10 +90,10 @@ BOOST_AUTO_TEST_CASE(a_jump_of_more_than_a_thousand_is_not_believed_but_an_epoch
   Election a = election("a");
   a.stand(at(1));
   BOOST_TEST(!a.hear(alive("b", 1005, 1), at(1.1)));
-  BOOST_TEST(!a.hear(alive("b", kit::first_counter(1) + 1, 1), at(1.1)));
+  BOOST_TEST(!a.hear(alive("b", kit::first_counter(2) + 1, 1), at(1.1)));
   BOOST_TEST(a.leads());
-  Election raised = election("a", 500, 1);
-  BOOST_TEST(raised.stand(at(1)).counter == kit::first_counter(1) + 1);
+  Election raised = election("a", 500, 2);
+  BOOST_TEST(raised.stand(at(1)).counter == kit::first_counter(2) + 1);
 }
 
 BOOST_AUTO_TEST_CASE(a_leader_that_beats_but_plans_nothing_is_replaced_one_that_holds_is_not) {
@@ -126,4 +128,35 @@ BOOST_AUTO_TEST_CASE(who_resigns_rests) {
   BOOST_TEST(!a.leads());
   BOOST_TEST(!a.should_stand(at(6.9)));
   BOOST_TEST(a.should_stand(at(7)));
+}
+
+BOOST_AUTO_TEST_CASE(a_leaders_beats_count_as_hearing_it) {
+  Election b = election("b");
+  b.hear(alive("a", 1, 1), at(0.1));
+  for (double t = 0.2; t < 3.5; t += 0.2) {
+    b.hear(beat("a", {1, ProcessName("a")}, true), at(t));
+    BOOST_TEST(!b.should_stand(at(t + 0.5)));
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_leader_that_was_started_anew_is_replaced_at_once_by_the_warm_standby) {
+  Election b = election("b");
+  b.hear(alive("a", 1, 1), at(5));
+  BOOST_TEST(!b.should_stand(at(5.3)));
+  b.hear(beat("a", {1, ProcessName("a")}, false, 100ms), at(5.3));
+  BOOST_TEST(b.should_stand(at(5.3)));
+  Election a = election("a", 1);  // it waits, and hears its successor
+  BOOST_TEST(!a.should_stand(at(0.5)));
+  a.hear(alive("b", 2, 1), at(0.6));
+  BOOST_TEST(!a.should_stand(at(1.5)));
+}
+
+BOOST_AUTO_TEST_CASE(two_that_start_together_agree_on_the_lower_id) {
+  Election a = election("a"), b = election("b");
+  for (double t = 0.1; t < 1; t += 0.2) {
+    a.hear(beat("b", {}, false, from_seconds(t)), at(t));
+    b.hear(beat("a", {}, false, from_seconds(t)), at(t));
+  }
+  BOOST_TEST(a.should_stand(at(1)));
+  BOOST_TEST(!b.should_stand(at(1)));
 }

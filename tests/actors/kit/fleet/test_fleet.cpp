@@ -82,13 +82,13 @@ BOOST_AUTO_TEST_CASE(terms_are_believed_within_reach) {
     bool plausible;
   };
   const Row rows[] = {
-      {"the next", at(0, 6), at(0, 5), 0, true},
-      {"a jump of 1,000", at(0, 1005), at(0, 5), 0, true},
-      {"a jump of 1,001", at(0, 1006), at(0, 5), 0, false},
-      {"anything for a newcomer", at(0, 123456), 0, 0, true},
-      {"the next epoch, raised here too", at(1, 1), at(0, 5), 1, true},
-      {"an epoch that nobody raised here", at(1, 1), at(0, 5), 0, false},
-      {"an old epoch's", at(0, 6), at(1, 1), 1, true},
+      {"the next", at(1, 6), at(1, 5), 1, true},
+      {"a jump of 1,000", at(1, 1005), at(1, 5), 1, true},
+      {"a jump of 1,001", at(1, 1006), at(1, 5), 1, false},
+      {"anything for a newcomer", at(1, 123456), 0, 1, true},
+      {"the next epoch, raised here too", at(2, 1), at(1, 5), 2, true},
+      {"an epoch that nobody raised here", at(2, 1), at(1, 5), 1, false},
+      {"an old epoch's", at(1, 6), at(2, 1), 2, true},
   };
   for (const Row& row : rows) BOOST_TEST_CONTEXT(row.what)
   BOOST_TEST(is_plausible(row.counter, row.known, row.epoch) == row.plausible);
