@@ -37,11 +37,10 @@ Status simulate(const Arguments& arguments) {
   if (!scenario) return tl::unexpected(scenario.error());
   if (arguments.seed) scenario->seed = *arguments.seed;
   World world(*scenario);
-  const auto report = world.run();
-  if (!report) return tl::unexpected(report.error());
-  if (arguments.json != "-" && arguments.csv != "-") fmt::print("{}", as_text(*report));
-  if (const Status written = write(arguments.json, as_json(*report)); !written) return written;
-  return write(arguments.csv, as_csv(*report));
+  const Report report = world.run();
+  if (arguments.json != "-" && arguments.csv != "-") fmt::print("{}", as_text(report));
+  if (const Status written = write(arguments.json, as_json(report)); !written) return written;
+  return write(arguments.csv, as_csv(report));
 }
 
 }  // namespace

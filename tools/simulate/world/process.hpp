@@ -27,12 +27,13 @@ struct RoleBuilder {
   World& world;
   World::Process& process;
 
-  /// Errors: the world does not know the role.
-  Status build();
+  /// False: the world does not know the role.
+  bool build();
 
   void build_policy_keeper();
   void build_engine_proxy();
   void build_cluster_router();
+  void build_global_optimizer();
   void drain_each(Duration interval, std::size_t router, Teller<cluster_router::Machine> tell);
 
   template <kit::Machine M>

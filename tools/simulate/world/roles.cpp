@@ -1,12 +1,12 @@
 // What the world knows of each role: how to make its machines and what their commands do.
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
+#include "actors/global_optimizer/machine/machine.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "actors/policy_keeper/machine/machine.hpp"
+#include "optimizer/solve/solve.hpp"
 #include "tools/engine_sim/api/metrics.hpp"
 #include "tools/simulate/world/process.hpp"
 
@@ -26,13 +26,13 @@ Node<M>& RoleBuilder::add(M machine, typename Node<M>::Act act) {
   return added;
 }
 
-Status RoleBuilder::build() {
+bool RoleBuilder::build() {
   switch (process.role) {
-    case Role::policy_keeper: return build_policy_keeper(), Status{};
-    case Role::engine_proxy: return build_engine_proxy(), Status{};
-    case Role::cluster_router: return build_cluster_router(), Status{};
-    default:
-      return invalid(fmt::format("the virtual world has no role {}", process.row.role), process.row.id.str());
+    case Role::policy_keeper: return build_policy_keeper(), true;
+    case Role::engine_proxy: return build_engine_proxy(), true;
+    case Role::cluster_router: return build_cluster_router(), true;
+    case Role::global_optimizer: return build_global_optimizer(), true;
+    default: return false;
   }
 }
 
@@ -138,6 +138,30 @@ void RoleBuilder::drain_each(Duration interval, std::size_t router, Teller<clust
     tell(cluster_router::BatchIn{builder.world.data_.dispatcher(router).drain(builder.world.queue_.now())});
     builder.drain_each(interval, router, tell);
   });
+}
+
+// The solver is the child's, without the child: it answers after the scenario's time for a solve.
+void RoleBuilder::build_global_optimizer() {
+  using global_optimizer::Machine;
+  const config::Config& config = world.scenario_.config;
+  global_optimizer::Options options;
+  options.id = process.row.id;
+  options.table = kit::fleet_table(config);
+  options.epoch = config.fleet_epoch;
+  options.period = config.control.period;
+  options.leader_timeout = config.control.leader_timeout;
+  options.keep_alive = config.intervals.keep_alive;
+  options.kept_term = process.place.kept[std::string(Machine::term_name)];
+  add<Machine>(Machine(std::move(options)),
+               [&w = world](const global_optimizer::Solve& solve, const Teller<Machine>& tell) {
+                 w.queue_.in(w.scenario_.solve_time, [solve, tell] {
+                   const auto plan = optimizer::solve(solve.problem, {}, solve.warm);
+                   if (plan)
+                     tell(global_optimizer::SolveDone{solve.number, *plan});
+                   else
+                     tell(global_optimizer::SolveFailed{solve.number, "refused", plan.error().text()});
+                 });
+               });
 }
 
 }  // namespace signalbox::simulate

@@ -39,9 +39,8 @@ World::World(const Scenario& scenario)
 
 World::~World() = default;
 
-Result<Report> World::run() {
-  for (const auto& process : processes_)
-    if (const Status started = start(*process); !started) return tl::unexpected(started.error());
+Report World::run() {
+  for (const auto& process : processes_) start(*process);
   schedule_happenings();
   for (std::size_t load = 0; load < sources_.size(); ++load) schedule_arrival(load);
   queue_.in(scenario_.sample, [this] { take_sample(); });
@@ -55,16 +54,17 @@ Result<Report> World::run() {
   return report;
 }
 
-Status World::start(Process& process) {
+void World::start(Process& process) {
   process.started = queue_.now();
   ++process.place.incarnation.counter;
   process.place.incarnation.random = rng_.next();
   RoleBuilder builder{*this, process};
   process.beat_author = builder.new_member();
-  if (Status built = builder.build(); !built) return built;
+  if (!builder.build())
+    return note({queue_.now(), process.place.name, schema::Severity::warning, "left_out",
+                 fmt::format("the virtual world has no role {}", process.row.role)});
   for (const auto& node : process.nodes) node->start();
   process.beat.set(queue_.now());
-  return {};
 }
 
 void World::stop(Process& process) {
@@ -152,7 +152,7 @@ void World::happen(const Happening& h) {
         if (h.value != 0)
           stop(*process);
         else if (!process->up())
-          (void)start(*process);  // it was built before
+          start(*process);
       }
       return;
   }

@@ -21,9 +21,9 @@ class World {
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
-  /// Lets the scenario happen and tells what it showed. Once.
-  /// Errors: a process of the config has a role that the world does not know.
-  Result<Report> run();
+  /// Lets the scenario happen and tells what it showed. Once. Processes of roles that the world does
+  /// not know are left out, and named among the report's warnings.
+  Report run();
 
   /// For those who want to look at single messages; before run().
   void set_tap(Bus::Tap tap) { tap_ = std::move(tap); }
@@ -32,7 +32,7 @@ class World {
   struct Process;
   friend struct RoleBuilder;
 
-  Status start(Process& process);
+  void start(Process& process);
   void stop(Process& process);
   void say_beat(Process& process);
   std::optional<Duration> delay(MemberId from, MemberId to);
