@@ -45,17 +45,15 @@ Status simulate(const Arguments& arguments) {
 
 }  // namespace
 
-void add_simulate(CLI::App& app) {
+void set_up_simulate(CLI::App& command) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App& command =
-      *app.add_subcommand("simulate", "Runs a fleet in virtual time: its own machines, simulated engines");
+  command.description("Runs a fleet in virtual time: its own machines, simulated engines");
   command.footer(
       "The same scenario with the same seed gives the same report.\n\n"
       "Examples:\n"
-      "  signalbox simulate tests/scenarios/step.toml\n"
-      "  signalbox simulate tests/scenarios/step.toml --seed 7 --csv weights.csv --json report.json");
-  command.add_option("scenario", arguments->scenario, "a TOML file; docs/simulate.md tells its keys")
-      ->required();
+      "  signalbox-simulate tests/scenarios/step.toml\n"
+      "  signalbox-simulate tests/scenarios/step.toml --seed 7 --csv weights.csv --json report.json");
+  command.add_option("scenario", arguments->scenario, "a TOML file, as in tests/scenarios")->required();
   command.add_option("--seed", arguments->seed, "in place of the scenario's");
   command.add_option("--json", arguments->json,
                      "writes the report there; - writes it to stdout in place of the text");

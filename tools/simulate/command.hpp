@@ -1,4 +1,4 @@
-// `signalbox simulate`.
+// The command line of `signalbox-simulate`.
 #pragma once
 
 namespace CLI {
@@ -7,6 +7,7 @@ class App;
 
 namespace signalbox::simulate {
 
-void add_simulate(CLI::App& app);
+/// Gives `command` its options and what it does.
+void set_up_simulate(CLI::App& command);
 
 }  // namespace signalbox::simulate
