@@ -1,0 +1,228 @@
+#include "actors/health_monitor/machine/machine.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "cluster-config/policy/compile.hpp"
+
+namespace signalbox::health_monitor {
+
+namespace {
+
+/// A wake this late was the monitor's own doing.
+constexpr Duration own_lateness = 500ms;
+
+bool taken_out(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
+
+std::vector<std::vector<std::size_t>> sets_by_model(const schema::FleetTable& table) {
+  std::map<ModelName, std::vector<std::size_t>> by_model;
+  for (std::size_t i = 0; i < table.engines.size(); ++i)
+    for (const ModelName& model : table.engines[i].models) by_model[model].push_back(i);
+  std::vector<std::vector<std::size_t>> out;
+  for (auto& [model, engines] : by_model) out.push_back(std::move(engines));
+  return out;
+}
+
+}  // namespace
+
+Machine::Machine(Options options)
+    : options_(std::move(options)),
+      policy_(std::make_shared<policy::CompiledPolicy>()),
+      sets_(sets_by_model(options_.table)) {}
+
+const kit::RoleInfo& Machine::role_info() {
+  static constexpr std::string_view hears[] = {"engine_signal", "outcome_report", "policy", "order", "beat"};
+  static constexpr std::string_view says[] = {"health_verdict", "alert", "order_receipt"};
+  static constexpr kit::RoleInfo info{Role::health_monitor, "decides which engines may serve, and why", hears,
+                                      says};
+  return info;
+}
+
+void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
+  if (delivery.envelope.source != options_.id) heard_anything_ = now;
+  if (const auto* signal = std::get_if<schema::EngineSignal>(&delivery.message)) {
+    if (const auto row = kit::find_engine(options_.table, signal->engine); row && started_)
+      rows_[row->at()].patient.hear(*signal, delivery.envelope.source, now - delivery.age);
+  } else if (const auto* report = std::get_if<schema::OutcomeReport>(&delivery.message)) {
+    hear_outcomes(*report, now);
+  } else if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
+    hear_policy(*policy);
+  } else if (const auto* order = std::get_if<schema::Order>(&delivery.message)) {
+    hear_order(*order, effects);
+  } else if (std::holds_alternative<schema::Beat>(delivery.message)) {
+    beats_[delivery.envelope.source] = now;
+  }
+}
+
+void Machine::hear_outcomes(const schema::OutcomeReport& report, Instant now) {
+  if (report.table != options_.table.content) return;
+  for (const auto& row : report.engines)
+    if (row.engine.at() < rows_.size()) rows_[row.engine.at()].patient.hear(row, now);
+}
+
+/// A policy that does not compile here is its keeper's alert; the numbers in force stay.
+void Machine::hear_policy(const schema::Policy& policy) {
+  if (policy.hash == policy_->hash) return;
+  if (auto compiled = policy::compile_text(policy.text, policy.name))
+    policy_ = std::make_shared<policy::CompiledPolicy>(*std::move(compiled));
+}
+
+void Machine::hear_order(const schema::Order& order, Effects& effects) {
+  const bool drain = order.kind == schema::OrderKind::drain_engine;
+  if (!drain && order.kind != schema::OrderKind::undrain_engine) return;
+  if (order.target != options_.id && order.target.str() != "all") return;
+  const auto row = kit::find_engine(options_.table, order.engine);
+  if (row && started_) rows_[row->at()].patient.set_drained(drain);
+  effects.say(
+      schema::OrderReceipt{Role::health_monitor, options_.id, order.id, row.has_value() && started_,
+                           row ? fmt::format("{} {}", order.engine, drain ? "is drained" : "may serve again")
+                               : fmt::format("no engine '{}' in the fleet table", order.engine)});
+}
+
+void Machine::on_wake(Instant now, Effects& effects) {
+  if (!started_) {
+    started_ = true;
+    for (std::size_t i = 0; i < options_.table.engines.size(); ++i)
+      rows_.push_back({Patient(now), {}, 0, never_yet, true});
+  } else if (now - due_ > own_lateness) {
+    for (Row& row : rows_) row.patient.forgive(now - due_);
+    for (auto& [id, heard] : beats_) heard += now - due_;
+    heard_anything_ += heard_anything_ == never_yet ? Duration{} : now - due_;
+  }
+  if (now >= due_) {
+    look(now, effects);
+    due_ = now + options_.look;
+  }
+  effects.wake_at(due_);
+}
+
+void Machine::look(Instant now, Effects& effects) {
+  const bool was_isolated = std::exchange(isolated_, hears_nobody(now));
+  if (!isolated_ && heard_anything_ != never_yet) {
+    std::vector<Finding> findings;
+    for (const Row& row : rows_)
+      findings.push_back(row.patient.find(proxy_lives(row.patient.proxy(), now), policy_->stale, now));
+    cap_ejections(findings);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      Row& row = rows_[i];
+      row.changed |= row.patient.settle(findings[i], now);
+      row.finding = std::move(findings[i]);
+      const double factor = row.patient.capacity_factor(policy_->health, row.finding, now);
+      row.changed |= factor != row.factor;
+      row.factor = factor;
+    }
+  }
+  if (was_isolated != isolated_)
+    for (Row& row : rows_) row.changed = true;
+  say_verdicts(now, effects);
+  alerts(now, effects);
+}
+
+/// Within each set of engines that serve a model, at most the policy's share (but at least one engine) is taken out;
+/// one that looks well again but is still held out counts.
+void Machine::cap_ejections(std::vector<Finding>& findings) const {
+  for (const auto& set : sets_) {
+    const auto most = std::max<std::size_t>(
+        1, static_cast<std::size_t>(policy_->eject.max_share * static_cast<double>(set.size())));
+    std::vector<std::size_t> out;
+    for (const std::size_t i : set)
+      if (!findings[i].confirmed && (taken_out(findings[i].state) || taken_out(rows_[i].patient.state())))
+        out.push_back(i);
+    if (out.size() <= most) continue;
+    // Those that are out already stay out; then who fell first, then by place in the table.
+    std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
+      const auto key = [&](std::size_t i) {
+        const bool is_out = taken_out(rows_[i].patient.state());
+        return std::pair(!is_out, is_out ? rows_[i].patient.since() : end_of_time);
+      };
+      return key(a) < key(b);
+    });
+    for (std::size_t k = most; k < out.size(); ++k) {
+      Finding& finding = findings[out[k]];
+      if (!taken_out(finding.state)) continue;
+      finding.detail =
+          fmt::format("{}; {} of {} engines of its model are out already", finding.detail, most, set.size());
+      finding.state = HealthState::degraded;
+      finding.evidence = schema::Evidence::ejection_capped;
+    }
+  }
+}
+
+void Machine::say_verdicts(Instant now, Effects& effects) {
+  if (heard_anything_ == never_yet) return;  // it knows nothing yet
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[i];
+    if (!row.changed && now < row.say_at) continue;
+    const EngineName& engine = options_.table.engines[i].name;
+    if (row.changed)
+      effects.note("verdict",
+                   fmt::format("{} is {}: {}", engine, name_of(row.patient.state()), row.finding.detail));
+    effects.say(schema::HealthVerdict{engine, row.patient.incarnation(), row.patient.state(), row.factor,
+                                      now - row.patient.since(), row.finding.evidence,
+                                      row.finding.detail.substr(0, 500), std::min(row.finding.suspicion, 1e6),
+                                      isolated_});
+    row.changed = false;
+    row.say_at = now + options_.repeat;
+  }
+}
+
+void Machine::alerts(Instant now, Effects& effects) {
+  alerts_.repeat_due(now, effects);
+  if (isolated_)
+    alerts_.raise("monitor-isolated", schema::Severity::critical,
+                  "the monitor hears nobody; its verdicts are held", "signalbox inspect routers",
+                  options_.id.str(), now, effects);
+  else
+    alerts_.clear("monitor-isolated", effects);
+  std::size_t out = 0;
+  std::string names;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!taken_out(rows_[i].patient.state())) continue;
+    ++out;
+    if (names.size() < 200) names += (names.empty() ? "" : ", ") + options_.table.engines[i].name.str();
+  }
+  const bool panic = static_cast<double>(rows_.size() - out) <
+                     policy_->eject.panic_below * static_cast<double>(rows_.size());
+  if (panic)
+    alerts_.raise("panic", schema::Severity::critical,
+                  fmt::format("{} of {} engines are out ({}): suspicion is ignored by routers", out,
+                              rows_.size(), names),
+                  "signalbox inspect engines", options_.id.str(), now, effects);
+  else
+    alerts_.clear("panic", effects);
+  if (out > 0)
+    alerts_.raise("engines-out", schema::Severity::warning,
+                  fmt::format("{} of {} engines are out: {}", out, rows_.size(), names),
+                  "signalbox inspect engines", options_.id.str(), now, effects);
+  else
+    alerts_.clear("engines-out", effects);
+}
+
+bool Machine::hears_nobody(Instant now) const {
+  return heard_anything_ != never_yet && now - heard_anything_ > policy_->stale.signal_hard;
+}
+
+bool Machine::proxy_lives(const ProcessName& proxy, Instant now) const {
+  const auto beat = beats_.find(proxy);
+  return beat != beats_.end() && now - beat->second <= policy_->stale.signal_hard;
+}
+
+View Machine::view() const {
+  View out;
+  out.isolated = isolated_;
+  std::size_t ready = 0;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const HealthState state = rows_[i].patient.state();
+    ready += state == HealthState::ready ? 1 : 0;
+    out.engines.push_back(
+        {options_.table.engines[i].name, state, rows_[i].finding.evidence, rows_[i].factor});
+  }
+  out.standing.ready = heard_anything_ != never_yet && !isolated_;
+  out.standing.state =
+      isolated_ ? "isolated: hears nobody" : fmt::format("{} of {} engines ready", ready, rows_.size());
+  out.standing.policy = policy_->hash;
+  return out;
+}
+
+}  // namespace signalbox::health_monitor

@@ -1,0 +1,114 @@
+#include "actors/health_monitor/machine/patient.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "actors/kit/fleet/verdicts.hpp"
+
+namespace signalbox::health_monitor {
+
+namespace {
+
+bool fallen(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
+
+/// True if tokens moved between two readings, or there was nothing that could have moved them.
+bool moved(const schema::EngineSignal& before, const schema::EngineSignal& now) {
+  if (!now.running || *now.running < 1) return true;
+  if (!now.output_tokens_total || !before.output_tokens_total) return true;
+  return *now.output_tokens_total != *before.output_tokens_total ||
+         now.prompt_tokens_total != before.prompt_tokens_total;
+}
+
+}  // namespace
+
+void Patient::hear(const schema::EngineSignal& signal, const ProcessName& proxy, Instant now) {
+  if (heard_at_ != never_yet) {
+    const double interval = to_seconds(now - heard_at_);
+    interval_s_ += 0.1 * (std::clamp(interval, 0.01, 10.0) - interval_s_);
+  }
+  const bool reborn = signal_ && !(signal_->incarnation == signal.incarnation);
+  if (reborn) {
+    outcomes_.clear();
+    ramp_from_ = now;
+  }
+  if (!signal_ || reborn || signal.scrape != schema::ScrapeState::ok || moved(*signal_, signal))
+    moved_at_ = now;
+  signal_ = signal;
+  proxy_ = proxy;
+  heard_at_ = now;
+}
+
+void Patient::forgive(Duration lateness) {
+  listened_since_ += lateness;
+  if (heard_at_ != never_yet) heard_at_ += lateness;
+  if (moved_at_ != never_yet) moved_at_ += lateness;
+}
+
+Finding Patient::find(bool proxy_lives, const policy::Stale& stale, Instant now) const {
+  Evidence evidence;
+  evidence.signal = signal_ ? &*signal_ : nullptr;
+  evidence.silence = now - (signal_ ? heard_at_ : listened_since_);
+  evidence.expected_interval_s = interval_s_;
+  evidence.proxy_lives = proxy_lives;
+  // A silent proxy cannot tell whether tokens move.
+  if (signal_ && evidence.silence <= stale.signal_soft) evidence.stuck = now - moved_at_;
+  evidence.succeeded = outcomes_.succeeded(now);
+  evidence.unreached = outcomes_.unreached(now);
+  evidence.failed = outcomes_.failed(now);
+  evidence.drain_ordered = drained_;
+  Finding finding = judge(evidence, stale);
+  finding.confirmed |= confirmed_ && fallen(finding.state);
+  return finding;
+}
+
+double Patient::flaps(Instant now) const {
+  return flapped_at_ == never_yet
+             ? 0
+             : flaps_ * std::exp2(-to_seconds(now - flapped_at_) / to_seconds(flap_memory));
+}
+
+bool Patient::settle(const Finding& finding, Instant now) {
+  confirmed_ = finding.confirmed;
+  HealthState wanted = finding.state;
+  if (wanted == HealthState::ready && ramping(now)) wanted = HealthState::starting;
+  if (wanted == state_) {
+    better_since_ = never_yet;
+    return false;
+  }
+
+  const bool ordered = wanted == HealthState::draining || state_ == HealthState::draining;
+  const bool worse = kit::badness(wanted) > kit::badness(state_);
+  if (!worse && !ordered && fallen(state_)) {
+    if (better_since_ == never_yet) better_since_ = now;
+    const double patience = std::exp2(std::min(5.0, std::max(0.0, flaps(now) - 1)));
+    if (now - better_since_ < from_seconds(to_seconds(hold_better) * patience)) return false;
+    if (state_ == HealthState::gone) {
+      ramp_from_ = now;
+      if (wanted == HealthState::ready) wanted = HealthState::starting;
+    }
+  }
+  if (worse && fallen(wanted) && !fallen(state_)) {
+    flaps_ = flaps(now) + 1;
+    flapped_at_ = now;
+  }
+  state_ = wanted;
+  since_ = now;
+  better_since_ = never_yet;
+  return true;
+}
+
+double Patient::capacity_factor(const policy::Health& health, const Finding& finding, Instant now) const {
+  switch (state_) {
+    case HealthState::ready: return 1;
+    case HealthState::degraded:
+      return finding.evidence == schema::Evidence::slow ? 1 : health.degraded_capacity;
+    case HealthState::starting: {
+      if (!ramping(now)) return health.starting_capacity;
+      const double done = to_seconds(now - ramp_from_) / to_seconds(ramp);
+      return std::floor((health.starting_capacity + (1 - health.starting_capacity) * done) * 10) / 10;
+    }
+    default: return 0;
+  }
+}
+
+}  // namespace signalbox::health_monitor
