@@ -90,7 +90,7 @@ bool gets_through(Node& from, const Inbox& to, const schema::Message& message, c
   });
 }
 
-std::size_t resident_bytes() {
+[[maybe_unused]] std::size_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
   std::size_t size = 0;
   std::size_t resident = 0;
@@ -379,6 +379,7 @@ BOOST_AUTO_TEST_CASE(a_port_in_use_is_a_clear_error) {
   BOOST_TEST((second.error().kind == ErrorKind::conflict));
 }
 
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they keep what was freed
 BOOST_AUTO_TEST_CASE(a_stalled_subscriber_costs_bounded_memory) {
   Fleet fleet{bus_a};
   const Keyring& own = fleet.keys.at(monitor.id);
@@ -411,10 +412,9 @@ BOOST_AUTO_TEST_CASE(a_stalled_subscriber_costs_bounded_memory) {
   }
   BOOST_TEST_MESSAGE(said << " snapshots of 340 KB to a stalled subscriber: " << (most - before) / 1000000
                           << " MB");
-#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they keep what was freed
   BOOST_TEST(most - before < 32u << 20);
-#endif
 }
+#endif
 
 BOOST_AUTO_TEST_CASE(a_forwarder_process_beats) {
   Fleet fleet{bus_a};
@@ -425,9 +425,12 @@ BOOST_AUTO_TEST_CASE(a_forwarder_process_beats) {
   process.beat = 20ms;
   Inbox inbox;
   auto listener = fleet.node(fleet.options(router, {"beat/"}), inbox.handlers());
-  std::jthread runner(
-      [&](std::stop_token stop) { BOOST_TEST(error_of(run_forwarder(process, stop)) == ""); });
+  std::string error;
+  std::jthread runner([&](std::stop_token stop) { error = error_of(run_forwarder(process, stop)); });
   BOOST_TEST(eventually([&] { return inbox.count("beat/forwarder/bus-b/") >= 2; }));
+  runner.request_stop();
+  runner.join();
+  BOOST_TEST(error == "");
 }
 
 BOOST_AUTO_TEST_CASE(after_a_partition_the_newest_arrives_soon_and_nothing_stale) {
