@@ -231,9 +231,14 @@ const schema::Beat* Launcher::beat_of(const Child& child) const {
 }
 
 bool Launcher::is_ready(const Child& child) const {
-  if (!child.plan.beats) return child.process.pid > 0;
+  if (!child.plan.beats) {
+    const auto* verdict = view_.verdict(EngineName(child.plan.name));
+    return child.process.pid > 0 && verdict != nullptr && verdict->message.state == HealthState::ready;
+  }
   const schema::Beat* beat = beat_of(child);
-  return beat != nullptr && beat->ready;
+  if (beat == nullptr || !beat->ready) return false;
+  // A router serves without a plan too, but a fleet that has just been started is ready when it has one.
+  return was_ready_ || child.plan.stage != Stage::routers || beat->snapshot.sequence > 0;
 }
 
 bool Launcher::all_ready() const {

@@ -11,7 +11,7 @@ config::Config small_fleet() {
   config.port_base = 20000;
   config.state_dir = "/state";
   config.keys_dir = "/keys";
-  config.profiles.push_back({"small", 0.01, 0.001, 1e-7, 1e-5, 65536, 32, 512});
+  config.profiles.push_back({"small", 0.01, 0.001, 1e-7, 1e-5, 65536, 32, 512, {}});
   config::Engine engine;
   engine.name = EngineName("e1");
   engine.url = "http://127.0.0.1:20010";
