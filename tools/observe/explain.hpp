@@ -18,7 +18,4 @@ struct ExplainOptions {
 /// Asks every router's operator port. Errors: unavailable if none answers, not_found if none keeps that decision.
 Status explain(const ExplainOptions& options);
 
-/// A decision record in JSON as text: facts first, then candidates and attempts as tables. Errors: invalid.
-Result<std::string> record_as_text(const std::string& json);
-
 }  // namespace signalbox::observe

@@ -1,0 +1,205 @@
+#include "tools/observe/record_text.hpp"
+
+#include <fmt/format.h>
+#include <simdjson.h>
+
+#include <optional>
+#include <set>
+
+#include "messages/schema/traffic.hpp"
+#include "tools/fleet_view/table.hpp"
+
+namespace signalbox::observe {
+namespace {
+
+using fleet_view::Cell;
+using fleet_view::Table;
+using schema::CandidateFate;
+namespace dom = simdjson::dom;
+
+std::string text_of(const dom::object& object, std::string_view key) {
+  std::string_view out;
+  return object[key].get(out) == simdjson::SUCCESS ? std::string(out) : std::string();
+}
+
+std::optional<double> number_of(const dom::object& object, std::string_view key) {
+  double out = 0;
+  if (object[key].get(out) == simdjson::SUCCESS) return out;
+  return std::nullopt;
+}
+
+std::vector<dom::object> rows_of(const dom::object& record, std::string_view key) {
+  std::vector<dom::object> out;
+  dom::array list;
+  if (record[key].get(list) != simdjson::SUCCESS) return out;
+  for (const dom::element entry : list)
+    if (dom::object row; entry.get(row) == simdjson::SUCCESS) out.push_back(row);
+  return out;
+}
+
+Cell cell_of(const dom::element& value) {
+  switch (value.type()) {
+    case dom::element_type::STRING: return std::string(std::string_view(value));
+    case dom::element_type::BOOL: return bool(value);
+    case dom::element_type::INT64: return std::int64_t(value);
+    case dom::element_type::UINT64: return std::to_string(std::uint64_t(value));
+    case dom::element_type::DOUBLE: return double(value);
+    case dom::element_type::NULL_VALUE: return {};
+    default: return simdjson::minify(value);
+  }
+}
+
+class Writer {
+ public:
+  Writer(const dom::object& record, const std::vector<std::string>& engines)
+      : record_(record), engines_(engines), candidates_(rows_of(record, "candidates")) {}
+
+  std::string run() const {
+    std::string out = sentence() + "\n\n";
+    out += fleet_view::as_text({candidates(), fates(), attempts(), facts()});
+    return out;
+  }
+
+ private:
+  std::string name_of_engine(const dom::object& row) const {
+    const auto index = number_of(row, "engine");
+    if (!index) return "-";
+    const auto at = static_cast<std::size_t>(*index);
+    return at < engines_.size() ? engines_[at] : fmt::format("engine {}", at);
+  }
+
+  std::string sentence() const {
+    const std::string refused = text_of(record_, "refused");
+    const std::string who = fmt::format("{} is of class {} ({})", text_of(record_, "decision"),
+                                        text_of(record_, "class_name"), text_of(record_, "rule"));
+    if (refused != "none" && !refused.empty()) {
+      const auto reason = value_of<schema::RefuseReason>(refused);
+      return fmt::format("{}. It was refused with {:.0f}: {}.", who, number_of(record_, "status").value_or(0),
+                         reason ? sentence_of(*reason) : refused);
+    }
+    return fmt::format("{}. {}{}", who, choice(), ending());
+  }
+
+  std::string choice() const {
+    const dom::object* chosen = nullptr;
+    const dom::object* next = nullptr;
+    std::size_t compared = 0;
+    for (const auto& row : candidates_) {
+      const auto fate = value_of<CandidateFate>(text_of(row, "fate"));
+      if (fate == CandidateFate::chosen) chosen = &row;
+      if (fate == CandidateFate::chosen || fate == CandidateFate::dearer) ++compared;
+      if (fate == CandidateFate::dearer &&
+          (next == nullptr || number_of(row, "total_s") < number_of(*next, "total_s")))
+        next = &row;
+    }
+    if (chosen == nullptr) return fmt::format("{} served it.", text_of(record_, "engine_name"));
+    const double cost = number_of(*chosen, "total_s").value_or(0);
+    std::string out =
+        fmt::format("{} cost least of {} candidates: {:.3f} s", name_of_engine(*chosen), compared, cost);
+    if (next != nullptr)
+      out += fmt::format(", {:.3f} s less than {}{}", number_of(*next, "total_s").value_or(0) - cost,
+                         name_of_engine(*next), largest_difference(*chosen, *next));
+    return out + ".";
+  }
+
+  /// What spoke most against the next best.
+  static std::string largest_difference(const dom::object& chosen, const dom::object& next) {
+    std::string_view most;
+    double by = 0;
+    for (const std::string_view part : {"network_s", "queue_s", "prefill_s", "decode_s", "price_s"}) {
+      const double difference = number_of(next, part).value_or(0) - number_of(chosen, part).value_or(0);
+      if (difference > by) by = difference, most = part.substr(0, part.size() - 2);
+    }
+    return most.empty() ? std::string() : fmt::format(", most of it {} ({:.3f} s)", most, by);
+  }
+
+  std::string ending() const {
+    const auto rows = rows_of(record_, "attempts");
+    if (rows.empty()) return {};
+    const dom::object& last = rows.back();
+    const auto end = value_of<schema::AttemptEnd>(text_of(last, "end"));
+    std::string out =
+        fmt::format(" {} by {}", end ? sentence_of(*end) : text_of(last, "end"), name_of_engine(last));
+    out[1] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[1])));
+    if (rows.size() > 1) out += fmt::format(" in attempt {}", rows.size());
+    if (const auto took = number_of(record_, "took_s"); took && *took > 0)
+      out += fmt::format(", after {:.3f} s", *took);
+    return out + ".";
+  }
+
+  Table candidates() const {
+    Table table{"candidates",
+                {{"engine"},
+                 {"fate"},
+                 {"weight", 3},
+                 {"penalty", 2},
+                 {"network_s", 4},
+                 {"queue_s", 4},
+                 {"prefill_s", 4},
+                 {"decode_s", 4},
+                 {"price_s", 4},
+                 {"total_s", 4},
+                 {"matched_tokens", 0},
+                 {"inflight", 1},
+                 {"signal_age_s", 2}},
+                {}};
+    for (const auto& row : candidates_) {
+      std::vector<Cell> cells{name_of_engine(row), text_of(row, "fate")};
+      const auto fate = value_of<CandidateFate>(text_of(row, "fate"));
+      const bool priced =
+          fate == CandidateFate::chosen || fate == CandidateFate::dearer || fate == CandidateFate::kv_full;
+      for (std::size_t c = 2; c < table.columns.size(); ++c)
+        cells.push_back(priced ? fleet_view::maybe(number_of(row, table.columns[c].name)) : Cell());
+      table.rows.push_back(std::move(cells));
+    }
+    return table;
+  }
+
+  /// What the fates in the table above mean.
+  Table fates() const {
+    Table table{"fates", {{"fate"}, {"means"}}, {}};
+    std::set<std::string> seen;
+    for (const auto& row : candidates_) {
+      const auto name = text_of(row, "fate");
+      const auto fate = value_of<CandidateFate>(name);
+      if (fate && seen.insert(name).second)
+        table.rows.push_back({name, fleet_view::cell(sentence_of(*fate))});
+    }
+    return table;
+  }
+
+  Table attempts() const {
+    Table table{"attempts",
+                {{"engine"}, {"end"}, {"status"}, {"began_s", 4}, {"first_byte_s", 4}, {"ended_s", 4}},
+                {}};
+    for (const auto& row : rows_of(record_, "attempts"))
+      table.rows.push_back(
+          {name_of_engine(row), text_of(row, "end"), fleet_view::maybe(number_of(row, "status")),
+           fleet_view::maybe(number_of(row, "began_s")), fleet_view::maybe(number_of(row, "first_byte_s")),
+           fleet_view::maybe(number_of(row, "ended_s"))});
+    return table;
+  }
+
+  Table facts() const {
+    Table table{"facts", {{"fact"}, {"value", 4}}, {}};
+    for (const auto& [key, value] : record_)
+      if (key != "candidates" && key != "attempts") table.rows.push_back({std::string(key), cell_of(value)});
+    return table;
+  }
+
+  const dom::object& record_;
+  const std::vector<std::string>& engines_;
+  std::vector<dom::object> candidates_;
+};
+
+}  // namespace
+
+Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines) {
+  dom::parser parser;
+  dom::object record;
+  if (parser.parse(json).get(record) != simdjson::SUCCESS)
+    return invalid("the router's answer is not a JSON object");
+  return Writer(record, engines).run();
+}
+
+}  // namespace signalbox::observe
