@@ -32,6 +32,7 @@ struct RoleBuilder {
 
   void build_policy_keeper();
   void build_engine_proxy();
+  void build_health_monitor();
   void build_cluster_router();
   void build_global_optimizer();
   void drain_each(Duration interval, std::size_t router, Teller<cluster_router::Machine> tell);

@@ -4,6 +4,7 @@
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
 #include "actors/global_optimizer/machine/machine.hpp"
+#include "actors/health_monitor/machine/machine.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "actors/policy_keeper/machine/machine.hpp"
 #include "optimizer/solve/solve.hpp"
@@ -30,6 +31,7 @@ bool RoleBuilder::build() {
   switch (process.role) {
     case Role::policy_keeper: return build_policy_keeper(), true;
     case Role::engine_proxy: return build_engine_proxy(), true;
+    case Role::health_monitor: return build_health_monitor(), true;
     case Role::cluster_router: return build_cluster_router(), true;
     case Role::global_optimizer: return build_global_optimizer(), true;
     default: return false;
@@ -101,6 +103,14 @@ void RoleBuilder::build_engine_proxy() {
           });
         });
   }
+}
+
+void RoleBuilder::build_health_monitor() {
+  using health_monitor::Machine;
+  health_monitor::Options options;
+  options.id = process.row.id;
+  options.table = kit::fleet_table(world.scenario_.config);
+  add<Machine>(Machine(std::move(options)), [](const kit::None&, const Teller<Machine>&) {});
 }
 
 // The control side hands views to the event loop; the loop hands out what happened at each share interval, as the gateway
