@@ -74,6 +74,7 @@ function(signalbox_test room)
   string(MAKE_C_IDENTIFIER "test_${room}" name)
   signalbox_program(${name} SOURCES ${CMAKE_SOURCE_DIR}/tests/support/main.cpp ${ARG_SOURCES}
     USES ${ARG_USES} LINKS Boost::unit_test_framework ${ARG_LINKS})
+  target_link_libraries(${name} PRIVATE signalbox_test_support)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_compile_definitions(${name} PRIVATE BOOST_TEST_DYN_LINK SIGNALBOX_TEST_MODULE="${room}"
     SIGNALBOX_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
