@@ -83,6 +83,7 @@ class Fleet:
         self.config["policy"] = "fleet.policy"
         self.write_config()
         self.binary = binary or find_binary()
+        self.on_down = []  # what to call before the fleet is stopped
 
     def write_config(self) -> None:
         self.file.write_text(dump_toml(self.config))
@@ -101,6 +102,8 @@ class Fleet:
 
     def down(self) -> None:
         """Stops everything and looks whether something is left."""
+        while self.on_down:
+            self.on_down.pop()()
         self.signalbox("down", check=False)
         left = wait_for("processes of the fleet end", lambda: self.running() == [] or None, 10) and self.running()
         assert not left, left

@@ -37,7 +37,6 @@ def test_a_dead_forwarder_loses_no_snapshot(fleet):
     numbers = [version[2] for version in versions]
     assert len(terms) == 1, versions
     assert numbers == list(range(numbers[0], numbers[0] + len(numbers))), numbers
-    watch.stop()
 
 
 def test_a_dead_leader_is_replaced_and_no_request_fails(fleet):

@@ -57,7 +57,6 @@ def test_a_slow_engine_loses_weight_and_nothing_swings(new_fleet, loads):
     calm = time.monotonic()
     wait_for("ten more snapshots", lambda: len(watch.of("east", calm)) >= 10, 30)
     assert swing(watch.weights("east", "chat", "e1", calm)) < 0.3
-    watch.stop()
 
 
 def test_a_longer_network_keeps_requests_at_home(new_fleet, loads):
@@ -68,7 +67,6 @@ def test_a_longer_network_keeps_requests_at_home(new_fleet, loads):
     assert before > 0.05, "the east uses the west's fast engine"
     fleet.signalbox("order", "network", "east", "west", "2.0")
     wait_for("the east leaves the west's engine", lambda: watch.weights("east", "chat", "w1")[-1] < 0.5 * before, 15)
-    watch.stop()
 
 
 def test_the_legacy_balancer_swings_where_the_optimizer_does_not(new_fleet, loads):
@@ -83,4 +81,3 @@ def test_the_legacy_balancer_swings_where_the_optimizer_does_not(new_fleet, load
     wait_for("twenty periods", lambda: len(watch.of("east", slowed)) >= 20, 60)
     series = watch.weights("east", "chat", "e1", slowed)
     assert swing(series) > 0.3, series
-    watch.stop()

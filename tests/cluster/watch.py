@@ -20,6 +20,7 @@ class SnapshotWatch:
                                     stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
+        fleet.on_down.append(self.stop)
 
     def _read(self) -> None:
         for line in self.tap.stdout:
@@ -27,7 +28,7 @@ class SnapshotWatch:
             version = body["version"]
             self.snapshots.append({
                 "at": time.monotonic(), "cluster": body["cluster"], "kind": body["kind"],
-                "version": (version["counter"], version["optimizer"], version["sequence"]),
+                "version": (version["term"]["counter"], version["term"]["optimizer"], version["sequence"]),
                 "weights": {(self.classes[row["class"]], self.engines[row["engine"]]): row["weight"] for row in body["weights"]},
             })
 
