@@ -1,0 +1,144 @@
+#include <boost/test/unit_test.hpp>
+#include <functional>
+#include <limits>
+
+#include "cluster-config/policy/compile.hpp"
+#include "optimizer/verify/verify.hpp"
+
+using namespace signalbox;
+using verify::Fault;
+
+namespace {
+
+constexpr const char* policy_text = R"(policy test version 1 owner "o" review_by 2027-01-01
+topology { zone eu { region eu-west } zone us { region us-east } }
+models { m versions 1.0  n versions 1.0 }
+class gold { tenants gold_* model m criticality critical residency zone eu strict }
+class base { tenants * model m criticality sheddable residency any }
+class other { tenants * model n criticality standard residency any }
+otherwise reject 403
+limits { load(engine) <= 0.85 * capacity }
+shed order sheddable, standard floor standard 5%
+)";
+
+/// A legal plan for two clusters and three engines, to be spoiled.
+struct Case {
+  policy::CompiledPolicy policy;
+  schema::FleetTable table;
+  std::vector<schema::RoutingSnapshot> snapshots;
+  std::vector<verify::Standing> standings{3};
+  double heard = 1.0;
+
+  Case() {
+    auto compiled = policy::compile(policy_text);
+    BOOST_REQUIRE(compiled.policy.has_value());
+    policy = *compiled.policy;
+    table.clusters = {{ClusterName("c1"), DomainName("eu-west"), DomainName("eu")},
+                      {ClusterName("c2"), DomainName("us-east"), DomainName("us")}};
+    for (int e = 0; e < 3; ++e) {
+      schema::EngineRow row;
+      row.name = EngineName("e" + std::to_string(e));
+      row.cluster = ClusterIndex(e == 2 ? 1 : 0);
+      row.models = {ModelName("m")};
+      if (e == 2) row.models.push_back(ModelName("n"));
+      row.step_s = 0.01, row.per_sequence_s = 0.0002, row.per_prefill_token_s = 3e-5;
+      table.engines.push_back(row);
+    }
+    table.content = digest_of("table");
+    for (const char* cluster : {"c1", "c2"}) {
+      schema::RoutingSnapshot s;
+      s.cluster = ClusterName(cluster);
+      s.policy = policy.hash;
+      s.table = table.content;
+      s.weights = {row(0, 0, 0.5), row(0, 1, 0.5), row(1, 0, 0.25), row(1, 2, 0.75), row(2, 2, 1.0)};
+      for (std::size_t c = 0; c < 3; ++c) s.admits.push_back({ClassIndex(c), 1.0, 4.0, 200.0, 100.0});
+      for (std::size_t e = 0; e < 3; ++e)
+        s.prices.push_back({EngineIndex(e), 50.0, 0.4, 0.85, 1.0, schema::Binding::none});
+      snapshots.push_back(s);
+    }
+  }
+  static schema::WeightRow row(std::size_t c, std::size_t e, double weight) {
+    return {ClassIndex(c), EngineIndex(e), weight, 1.0};
+  }
+  std::vector<verify::Violation> judge() const {
+    return verify::verify({policy, table, snapshots, standings, heard});
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_legal_plan_passes) {
+  const auto violations = Case().judge();
+  for (const auto& violation : violations) BOOST_ERROR(violation.text);
+}
+
+BOOST_AUTO_TEST_CASE(each_way_to_break_the_policy_is_named) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  struct Row {
+    const char* name;
+    Fault want;
+    std::function<void(Case&)> spoil;
+  };
+  const Row rows[] = {
+      {"weight not a number", Fault::not_finite, [&](Case& c) { c.snapshots[0].weights[0].weight = nan; }},
+      {"weight above one", Fault::not_finite, [](Case& c) { c.snapshots[0].weights[0].weight = 1.5; }},
+      {"admitted twice over", Fault::not_finite, [](Case& c) { c.snapshots[0].admits[0].admit = 2.0; }},
+      {"price not a number", Fault::not_finite, [&](Case& c) { c.snapshots[1].prices[0].price = nan; }},
+      {"sum a millionth off", Fault::sum, [](Case& c) { c.snapshots[0].weights[0].weight += 1e-6; }},
+      {"no such engine", Fault::unknown_row,
+       [](Case& c) { c.snapshots[0].weights[4].engine = EngineIndex(9); }},
+      {"no such class", Fault::unknown_row,
+       [](Case& c) { c.snapshots[0].weights[4].request_class = ClassIndex(9); }},
+      {"rows swapped", Fault::disorder,
+       [](Case& c) { std::swap(c.snapshots[0].weights[0], c.snapshots[0].weights[1]); }},
+      {"row twice", Fault::disorder, [](Case& c) { c.snapshots[0].weights[1] = c.snapshots[0].weights[0]; }},
+      {"another policy", Fault::wrong_policy, [](Case& c) { c.snapshots[0].policy = digest_of("x"); }},
+      {"another table", Fault::wrong_table, [](Case& c) { c.snapshots[0].table = digest_of("x"); }},
+      {"class left out", Fault::uncovered, [](Case& c) { c.snapshots[0].weights.pop_back(); }},
+      {"out of its zone", Fault::not_allowed,
+       [](Case& c) { c.snapshots[0].weights[1].engine = EngineIndex(2); }},
+      {"wrong model", Fault::wrong_model, [](Case& c) { c.snapshots[0].weights[4].engine = EngineIndex(1); }},
+      {"engine gone", Fault::out_of_service, [](Case& c) { c.standings[0].state = HealthState::gone; }},
+      {"engine draining", Fault::out_of_service,
+       [](Case& c) { c.standings[2].state = HealthState::draining; }},
+      {"planned above the ceiling", Fault::over_ceiling,
+       [](Case& c) { c.snapshots[0].prices[1].planned_load = 0.86; }},
+      {"above the ceiling in truth", Fault::over_ceiling,
+       [](Case& c) { c.snapshots[0].admits[0].planned_rps = 80.0; }},
+      {"degraded, planned as whole", Fault::over_ceiling,
+       [](Case& c) { c.standings[1].capacity_factor = 0.3; }},
+      {"critical refused before sheddable", Fault::shed_order,
+       [](Case& c) { c.snapshots[0].admits[0].admit = 0.5; }},
+      {"below its floor, with room", Fault::floor, [](Case& c) { c.snapshots[0].admits[2].admit = 0.01; }},
+      {"heard too little", Fault::coverage, [](Case& c) { c.heard = 0.1; }},
+      {"a cluster without a plan", Fault::missing_cluster, [](Case& c) { c.snapshots.pop_back(); }},
+      {"a cluster with two plans", Fault::missing_cluster,
+       [](Case& c) { c.snapshots[1].cluster = ClusterName("c1"); }},
+  };
+  for (const Row& row : rows) {
+    Case spoiled;
+    row.spoil(spoiled);
+    bool named = false;
+    for (const auto& violation : spoiled.judge()) {
+      named |= violation.fault == row.want;
+      BOOST_TEST(violation.text.size() > 10u);
+    }
+    BOOST_TEST(named, row.name);
+  }
+}
+
+BOOST_AUTO_TEST_CASE(what_may_be_refused_is_not_a_violation) {
+  Case c;
+  c.snapshots[0].admits[1].admit = 0.0;  // sheddable goes first
+  c.snapshots[0].weights.erase(c.snapshots[0].weights.begin() + 2, c.snapshots[0].weights.begin() + 4);
+  BOOST_TEST(c.judge().empty());
+  c.snapshots[0].admits[0].admit = 0.5;  // then, with nothing lesser left, critical
+  BOOST_TEST(c.judge().empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_hold_plan_needs_no_coverage) {
+  Case c;
+  c.heard = 0.1;
+  for (auto& s : c.snapshots) s.kind = schema::PlanKind::hold;
+  BOOST_TEST(c.judge().empty());
+}
