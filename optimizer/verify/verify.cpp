@@ -60,8 +60,8 @@ class Verifier {
   /// What may be planned of an engine; nothing if it is out of service or its verdict is no number.
   double factor(std::size_t e) const {
     if (e >= in_.standings.size() || out_of_service(e)) return 0.0;
-    const double f = in_.standings[e].capacity_factor;
-    return f >= 0.0 && f <= 1.0 ? f : 0.0;
+    const double share = in_.standings[e].capacity_factor;
+    return share >= 0.0 && share <= 1.0 ? share : 0.0;
   }
   bool out_of_service(std::size_t e) const {
     const HealthState state = in_.standings[e].state;
@@ -201,9 +201,10 @@ class Verifier {
     // The work of one request, after design.md section 6. The snapshot does not say what of the prompt was cached, so the context held while
     // decoding is taken at its least: the load found here is a lower bound of the planned one.
     const double context = plan.prompt_tokens + plan.output_tokens / 2;
+    const Standing& curve = in_.standings[row.engine.at()];
     const double work = slowness_[row.engine.at()] *
-                        (plan.output_tokens * (target.per_sequence_s + target.per_context_token_s * context) +
-                         target.per_prefill_token_s * plan.prompt_tokens);
+                        (plan.output_tokens * (curve.per_sequence_s + curve.per_context_token_s * context) +
+                         curve.per_prefill_token_s * plan.prompt_tokens);
     load_[row.engine.at()] += plan.rate * plan.admit * row.weight * work;
   }
 
@@ -251,13 +252,14 @@ class Verifier {
     }
   }
 
-  /// A class below its floor needs every engine that it could use to be full.
+  /// A class below its floor needs every engine that it could use to be full. The plan's own capacity counts where it is
+  /// lower: KV memory and the batch may bind before the load does.
   void floor(const schema::RoutingSnapshot& s, ClassIndex c) {
     const double share = in_.policy.at(c).floor_share;
     if (plans_[c.at()].admit >= share - share_tolerance) return;
     for (const auto& row : s.prices)
       if (row.engine.at() < load_.size() && could_use(c, row.engine) &&
-          row.planned_load < 0.99 * capacity_[row.engine.at()])
+          row.planned_load < 0.99 * std::min(row.capacity, capacity_[row.engine.at()]))
         return found(Fault::floor,
                      fmt::format("{}: class {} is admitted at {:.4f}, its floor is {:.4f}, and {} carries "
                                  "{:.4f} of {:.4f} s/s",

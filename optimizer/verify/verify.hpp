@@ -36,10 +36,11 @@ struct Violation {
   std::string text;  ///< which cluster, class and engine, with the numbers
 };
 
-/// The monitor's word on one engine, as the plan took it.
+/// One engine as the plan took it: the monitor's word, and its service curve as measured or declared.
 struct Standing {
   HealthState state = HealthState::ready;
   double capacity_factor = 1.0;  ///< share of the capacity that may be planned
+  double per_sequence_s = 0.0, per_context_token_s = 0.0, per_prefill_token_s = 0.0;
 };
 
 /// Everything that a plan is judged by.

@@ -26,7 +26,7 @@ struct Case {
   policy::CompiledPolicy policy;
   schema::FleetTable table;
   std::vector<schema::RoutingSnapshot> snapshots;
-  std::vector<verify::Standing> standings{3};
+  std::vector<verify::Standing> standings;
   double heard = 1.0;
 
   Case() {
@@ -41,8 +41,8 @@ struct Case {
       row.cluster = ClusterIndex(e == 2 ? 1 : 0);
       row.models = {ModelName("m")};
       if (e == 2) row.models.push_back(ModelName("n"));
-      row.step_s = 0.01, row.per_sequence_s = 0.0002, row.per_prefill_token_s = 3e-5;
       table.engines.push_back(row);
+      standings.push_back({HealthState::ready, 1.0, 0.0002, 0.0, 3e-5});
     }
     table.content = digest_of("table");
     for (const char* cluster : {"c1", "c2"}) {
@@ -107,6 +107,8 @@ BOOST_AUTO_TEST_CASE(each_way_to_break_the_policy_is_named) {
        [](Case& c) { c.snapshots[0].admits[0].planned_rps = 80.0; }},
       {"degraded, planned as whole", Fault::over_ceiling,
        [](Case& c) { c.standings[1].capacity_factor = 0.3; }},
+      {"slower than the plan took it", Fault::over_ceiling,
+       [](Case& c) { c.standings[1].per_sequence_s = 0.02; }},
       {"critical refused before sheddable", Fault::shed_order,
        [](Case& c) { c.snapshots[0].admits[0].admit = 0.5; }},
       {"below its floor, with room", Fault::floor, [](Case& c) { c.snapshots[0].admits[2].admit = 0.01; }},
@@ -133,6 +135,14 @@ BOOST_AUTO_TEST_CASE(what_may_be_refused_is_not_a_violation) {
   c.snapshots[0].weights.erase(c.snapshots[0].weights.begin() + 2, c.snapshots[0].weights.begin() + 4);
   BOOST_TEST(c.judge().empty());
   c.snapshots[0].admits[0].admit = 0.5;  // then, with nothing lesser left, critical
+  BOOST_TEST(c.judge().empty());
+}
+
+BOOST_AUTO_TEST_CASE(an_engine_whose_memory_is_full_is_full) {
+  Case c;
+  c.snapshots[0].admits[1].admit = 0.0;
+  c.snapshots[0].admits[2].admit = 0.01;
+  for (auto& price : c.snapshots[0].prices) price.capacity = price.planned_load;
   BOOST_TEST(c.judge().empty());
 }
 
