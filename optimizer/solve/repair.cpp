@@ -12,6 +12,8 @@ namespace {
 constexpr double safety = 1e-10;
 /// Refused rates below this share of the demand are not worth a move.
 constexpr double negligible = 1e-9;
+/// Places change hands down a chain of engines at most this often.
+constexpr int most_rounds = 8;
 
 class Repair {
  public:
@@ -25,14 +27,9 @@ class Repair {
 
   void run() {
     trim();
-    std::vector<std::uint32_t> refused;
-    for (std::uint32_t s = 0; s < problem_.sources.size(); ++s)
-      if (flows_.shed_per_s[s] > negligible * problem_.sources[s].demand_per_s) refused.push_back(s);
-    std::stable_sort(refused.begin(), refused.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return saved_by_serving(a) > saved_by_serving(b);
-    });
-    for (const std::uint32_t s : refused) serve(s);
-    if (!refused.empty()) displace(refused);
+    for (const std::uint32_t s : refused()) serve(s);
+    for (int round = 0; round < most_rounds && displace(refused()); ++round)
+      for (const std::uint32_t s : refused()) serve(s);
   }
 
  private:
@@ -132,8 +129,21 @@ class Repair {
     }
   }
 
-  /// A full engine serves whoever is dearer to refuse.
-  void displace(const std::vector<std::uint32_t>& refused) {
+  /// The sources that are refused something, the dearest first.
+  std::vector<std::uint32_t> refused() const {
+    std::vector<std::uint32_t> out;
+    for (std::uint32_t s = 0; s < problem_.sources.size(); ++s)
+      if (flows_.shed_per_s[s] > negligible * problem_.sources[s].demand_per_s) out.push_back(s);
+    std::stable_sort(out.begin(), out.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return saved_by_serving(a) > saved_by_serving(b);
+    });
+    return out;
+  }
+
+  /// A full engine serves whoever is dearer to refuse. True if any place changed hands: who lost one may be dearer to refuse than others
+  /// elsewhere.
+  bool displace(const std::vector<std::uint32_t>& refused) {
+    bool moved = false;
     columns_of_.clear();
     index_engines();
     for (const std::uint32_t s : refused)
@@ -156,8 +166,10 @@ class Repair {
                                         mine_most * mine.work_s});
           move(other, -work / theirs.work_s);
           move(k, work / mine.work_s);
+          moved |= work > negligible * flows_.load[mine.engine.at()];
         }
       }
+    return moved;
   }
 
   const Problem& problem_;

@@ -44,6 +44,7 @@ class Solver {
     else
       start_cold();
     if (!done()) improve();
+    settle_refusals();
     return finish();
   }
 
@@ -146,6 +147,29 @@ class Solver {
     best_objective_ = objective;
     best_flows_ = std::move(flows);
     best_origin_ = primal_.columns().origin;
+  }
+
+  /// Who is refused has no column where its price is too high, though that may be the price of nobody who is served: a last repair looks
+  /// at all pairs, so that no place is left to a source that is cheaper to refuse.
+  void settle_refusals() {
+    double refused = 0.0;
+    for (const double shed : best_flows_.shed_per_s) refused += shed;
+    if (refused <= 0.0) return;
+    Columns all;
+    all.begin.push_back(0);
+    std::size_t k = 0;
+    for (const Source& source : problem_.sources) {
+      for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
+        const bool known = k < best_origin_.size() && best_origin_[k] == i;
+        all.add(problem_, i, known ? best_flows_.flow_per_s[k] : 0.0);
+        k += known;
+      }
+      all.begin.push_back(static_cast<std::uint32_t>(all.pairs.size()));
+    }
+    Flows flows{all.flow_per_s, best_flows_.shed_per_s, best_flows_.load};
+    repair(problem_, all, flows);
+    best_flows_ = std::move(flows);
+    best_origin_ = std::move(all.origin);
   }
 
   void improve() {
