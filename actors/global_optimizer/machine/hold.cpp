@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "actors/global_optimizer/machine/caps.hpp"
+#include "actors/global_optimizer/machine/ceilings.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -41,6 +42,19 @@ std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::
   return out;
 }
 
+/// The held prices, beside what the engines carry and may carry now.
+void restate_prices(std::vector<schema::RoutingSnapshot>& held, const Facts& facts) {
+  const auto load = loads_of(held, facts);
+  for (auto& snapshot : held)
+    for (auto& row : snapshot.prices) {
+      const optimizer::EngineState& engine = facts.fleet.engines[row.engine.at()];
+      row.planned_load = load[row.engine.at()];
+      row.capacity = std::min(row.capacity, facts.policy->limits.load_ceiling * engine.availability);
+      row.slowness = std::clamp(engine.step.slowness, 0.05, 100.0);
+      row.binding = engine.availability < 1 ? schema::Binding::health : schema::Binding::none;
+    }
+}
+
 }  // namespace
 
 std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
@@ -57,10 +71,16 @@ std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     held.period = period;
     held.covers = facts.covers;
     held.weights.clear();
-    for (std::size_t c = 0; c < facts.allowed.size(); ++c)
-      for (auto& row : held_row(ClassIndex(c), before->weights, facts)) held.weights.push_back(row);
+    for (std::size_t c = 0; c < facts.allowed.size(); ++c) {
+      const auto row = held_row(ClassIndex(c), before->weights, facts);
+      held.weights.insert(held.weights.end(), row.begin(), row.end());
+      for (auto& admit : held.admits)
+        if (row.empty() && admit.request_class == ClassIndex(c)) admit.admit = 0;
+    }
     out.push_back(std::move(held));
   }
+  refuse_what_is_too_much(out, facts);
+  restate_prices(out, facts);
   return out;
 }
 

@@ -10,7 +10,7 @@
 namespace signalbox::global_optimizer {
 
 /// Nothing if `in_force` was made under another policy or table than these facts, or lacks a cluster. A row that loses all
-/// its engines is spread over what its class may use, by capacity.
+/// its engines is spread over what its class may use, by capacity. What the engines left cannot carry is refused, in the policy's order.
 std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     const std::vector<schema::RoutingSnapshot>& in_force, const Facts& facts, Duration period);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "actors/global_optimizer/machine/shed_order.hpp"
 #include "cluster-config/policy/compile.hpp"
 
 namespace signalbox::global_optimizer {
@@ -215,6 +216,7 @@ void Machine::plan(Instant now, Effects& effects) {
   alerts_.clear(coverage_alert, effects);
   auto built = optimizer::build_problem(facts.fleet);
   if (!built) return solve_failed("no_problem", built.error().text(), facts, heard, now, effects);
+  keep_shed_order(*policy_, built->problem);
   optimizer::WarmState warm;
   if (solved_)
     warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built->problem),
@@ -280,8 +282,7 @@ Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Fa
     snapshot.cause = cause;
     if (const auto sound = schema::check(snapshot); !sound) return sound;
   }
-  if (options_.verify)
-    if (const auto verified = options_.verify(snapshots, facts, heard); !verified) return verified;
+  if (const auto verified = options_.verify(snapshots, facts, heard); !verified) return verified;
   ++sequence_;
   alerts_.clear(refused_alert, effects);
   for (const auto& snapshot : snapshots) effects.say(snapshot);

@@ -17,6 +17,7 @@
 #include "actors/global_optimizer/machine/demand.hpp"
 #include "actors/global_optimizer/machine/election.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
+#include "actors/global_optimizer/machine/judge.hpp"
 #include "actors/global_optimizer/machine/planner.hpp"
 #include "actors/global_optimizer/machine/snapshots.hpp"
 #include "actors/kit/shape/alerts.hpp"
@@ -49,12 +50,12 @@ using Verify = std::function<Status(const std::vector<schema::RoutingSnapshot>& 
 struct Options {
   ProcessName id;
   schema::FleetTable table;  ///< as the configuration declares it
-  std::uint64_t epoch = 1;  ///< from 1
+  std::uint64_t epoch = 1;   ///< from 1
   Duration period = 1s;
   Duration leader_timeout = 1s;
   Duration keep_alive = 1s;
   std::string kept_term;  ///< what was persisted as `term_name`; empty: nothing
-  Verify verify;
+  Verify verify = judge;
 };
 
 struct View {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "actors/global_optimizer/machine/caps.hpp"
+#include "actors/global_optimizer/machine/ceilings.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -24,7 +25,10 @@ struct Row {
 class Writer {
  public:
   Writer(const Facts& facts, const optimizer::Problem& problem, const optimizer::Plan& plan)
-      : facts_(facts), problem_(problem), plan_(plan) {}
+      : facts_(facts), problem_(problem), plan_(plan) {
+    for (std::size_t e = 0; e < problem.engines.size(); ++e)
+      room_.push_back(problem.engines[e].curve.ceiling - plan.load[e]);
+  }
 
   schema::RoutingSnapshot frame(ClusterIndex cluster) const {
     schema::RoutingSnapshot out;
@@ -42,7 +46,7 @@ class Writer {
     return out;
   }
 
-  void add_source(SourceIndex source, schema::RoutingSnapshot& out) const {
+  void add_source(SourceIndex source, schema::RoutingSnapshot& out) {
     const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
     const Expected& expected = facts_.expected[source.at()];
     const double admit = optimizer::admit_fraction(problem_, plan_, source);
@@ -50,7 +54,8 @@ class Writer {
                           expected.shape.uncached_prompt_tokens, expected.shape.output_tokens});
     Row row = planned(source);
     hold_caps(row.shares, *facts_.table, facts_.policy->limits);
-    cut_and_normalise(row.shares);
+    normalise(row.shares);
+    cut_small(source, admit, row.shares);
     for (const Share& share : row.shares)
       if (share.weight > 0)
         out.weights.push_back({c, share.engine, share.weight, in_flight(source, share, admit)});
@@ -92,19 +97,31 @@ class Writer {
     return std::max(ceiling - plan_.load[e.at()], 0.05 * ceiling) / work;
   }
 
-  static void cut_and_normalise(std::vector<Share>& shares) {
+  static void normalise(std::vector<Share>& shares) {
     double sum = 0;
     for (const Share& share : shares) sum += share.weight;
-    if (!(sum > 0)) {
-      for (Share& share : shares) share.weight = 0;
-      return;
+    for (Share& share : shares) share.weight = sum > 0 ? share.weight / sum : 0;
+  }
+
+  /// Gives small weights to the rest of the row, if the engines there have room for it.
+  void cut_small(SourceIndex source, double admit, std::vector<Share>& shares) {
+    const auto is_small = [](const Share& share) { return share.weight > 0 && share.weight < cut; };
+    if (std::none_of(shares.begin(), shares.end(), is_small)) return;
+    std::vector<Share> without = shares;
+    for (Share& share : without)
+      if (is_small(share)) share.weight = 0;
+    normalise(without);
+    const optimizer::TrafficState& traffic = facts_.fleet.traffic[source.at()];
+    std::vector<double> room = room_;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      const EngineIndex e = shares[i].engine;
+      const double more = (without[i].weight - shares[i].weight) * traffic.demand_per_s * admit *
+                          optimizer::work_s(facts_.fleet.engines[e.at()].step, traffic.shape);
+      room[e.at()] -= more;
+      if (more > 0 && room[e.at()] < 0) return;
     }
-    double kept = 0;
-    for (Share& share : shares) {
-      if (share.weight < cut * sum) share.weight = 0;
-      kept += share.weight;
-    }
-    for (Share& share : shares) share.weight /= kept;
+    room_ = std::move(room);
+    shares = std::move(without);
   }
 
   /// By Little's law: the rate there times the time that a request spends there.
@@ -167,13 +184,14 @@ class Writer {
   const Facts& facts_;
   const optimizer::Problem& problem_;
   const optimizer::Plan& plan_;
+  std::vector<double> room_;  ///< by EngineIndex: load that may still be added, as the rows so far leave it
 };
 
 }  // namespace
 
 std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::Problem& problem,
                                                   const optimizer::Plan& plan, Duration period) {
-  const Writer writer(facts, problem, plan);
+  Writer writer(facts, problem, plan);
   std::vector<schema::RoutingSnapshot> out;
   for (std::size_t cluster = 0; cluster < facts.table->clusters.size(); ++cluster) {
     out.push_back(writer.frame(ClusterIndex(cluster)));
@@ -182,6 +200,7 @@ std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const opti
       if (facts.fleet.traffic[s].cluster == ClusterIndex(cluster))
         writer.add_source(SourceIndex(s), out.back());
   }
+  refuse_what_is_too_much(out, facts);
   return out;
 }
 

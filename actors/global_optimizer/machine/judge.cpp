@@ -1,0 +1,35 @@
+#include "actors/global_optimizer/machine/judge.hpp"
+
+#include <fmt/format.h>
+
+#include "optimizer/verify/verify.hpp"
+
+namespace signalbox::global_optimizer {
+
+namespace {
+
+constexpr std::size_t most_told = 2;
+
+std::vector<verify::Standing> standings_of(const Facts& facts) {
+  std::vector<verify::Standing> out;
+  for (std::size_t e = 0; e < facts.fleet.engines.size(); ++e) {
+    const optimizer::EngineState& engine = facts.fleet.engines[e];
+    out.push_back({facts.health[e], engine.availability, engine.step.b_s, engine.step.k_s, engine.step.c_s});
+  }
+  return out;
+}
+
+}  // namespace
+
+Status judge(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts, double coverage) {
+  const auto standings = standings_of(facts);
+  const auto violations = verify::verify({*facts.policy, *facts.table, plan, standings, coverage});
+  if (violations.empty()) return {};
+  std::string text = fmt::format("{}: {}", name_of(violations.front().fault), violations.front().text);
+  for (std::size_t i = 1; i < std::min(violations.size(), most_told); ++i)
+    text += fmt::format("; {}: {}", name_of(violations[i].fault), violations[i].text);
+  if (violations.size() > most_told) text += fmt::format("; and {} more", violations.size() - most_told);
+  return invalid(std::move(text));
+}
+
+}  // namespace signalbox::global_optimizer
