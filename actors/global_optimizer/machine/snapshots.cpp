@@ -38,7 +38,7 @@ class Writer {
     out.kind = schema::PlanKind::optimal;
     out.objective = plan_.certificate.objective;
     out.lower_bound = plan_.certificate.lower_bound;
-    out.gap = plan_.certificate.relative_gap;
+    out.gap = std::max(plan_.certificate.relative_gap, 0.0);  // an optimum's is rounding, of either sign
     out.covers = facts_.covers;
     out.prices = prices();
     for (std::size_t c = 0; c < facts_.allowed.size(); ++c)

@@ -123,8 +123,11 @@ Planned plan_for(const Facts& facts, bool keep_order) {
   Planned out;
   out.snapshots = snapshots_of(facts, built->problem, *plan, period);
   out.judged = judge(out.snapshots, facts, 1.0);
-  for (const auto& snapshot : out.snapshots)
+  for (const auto& snapshot : out.snapshots) {
+    const Status sound = schema::check(snapshot);
+    BOOST_TEST(sound.has_value(), (sound ? "" : sound.error().text()));
     for (const auto& row : snapshot.admits) out.refuses |= row.admit < 0.99;
+  }
   return out;
 }
 
