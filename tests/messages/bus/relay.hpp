@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <boost/test/unit_test.hpp>
+#include <charconv>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -43,7 +45,10 @@ class Relay {
     sockaddr_in out{};
     out.sin_family = AF_INET;
     out.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    out.sin_port = htons(static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1))));
+    const char* const end = endpoint.data() + endpoint.size();
+    std::uint16_t port = 0;
+    BOOST_TEST_REQUIRE((std::from_chars(endpoint.data() + endpoint.rfind(':') + 1, end, port).ptr == end));
+    out.sin_port = htons(port);
     return out;
   }
 

@@ -80,6 +80,16 @@ bool joined(Node& node, std::uint32_t forwarders) {
   return eventually([&] { return node.stats().forwarders_joined == forwarders; });
 }
 
+/// Does it again and again for a while, with a pause between.
+template <class Do>
+void paced(Duration whole, Duration pause, Do&& act) {
+  const auto until = std::chrono::steady_clock::now() + whole;
+  while (std::chrono::steady_clock::now() < until) {
+    act();
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 /// Publishes until the inbox has one more of that topic: whether a way exists, however long it takes to be made.
 bool gets_through(Node& from, const Inbox& to, const schema::Message& message, const std::string& topic) {
   const std::size_t before = to.count(topic);
@@ -403,13 +413,11 @@ BOOST_AUTO_TEST_CASE(a_stalled_subscriber_costs_bounded_memory) {
     return stalled.get(zmq::sockopt::events) != 0;
   }));
   std::size_t most = 0;
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(6);
   std::uint64_t said = 0;
-  while (std::chrono::steady_clock::now() < until) {
+  paced(6s, 10ms, [&] {
     said += speaker->publish(snapshot).has_value() ? 1 : 0;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
     most = std::max(most, resident_bytes());
-  }
+  });
   BOOST_TEST_MESSAGE(said << " snapshots of 340 KB to a stalled subscriber: " << (most - before) / 1000000
                           << " MB");
   BOOST_TEST(most - before < 32u << 20);
@@ -450,12 +458,10 @@ BOOST_AUTO_TEST_CASE(after_a_partition_the_newest_arrives_soon_and_nothing_stale
   BOOST_TEST_REQUIRE(gets_through(*speaker, inbox, snapshot, "snapshot/east/optimizer-1/"));
 
   relay.set_partitioned(true);
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(4);
-  while (std::chrono::steady_clock::now() < until) {
+  paced(4s, 20ms, [&] {
     ++snapshot.version.sequence;
     BOOST_TEST(error_of(speaker->publish(snapshot)) == "");
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
+  });
   const std::size_t before = inbox.count();
   const auto healed = std::chrono::steady_clock::now();
   relay.set_partitioned(false);
