@@ -108,7 +108,7 @@ bool SolverChild::start() {
   // posix_spawn knows no limits; the child holds no problem yet, so it is early enough to set them from
   // outside.
   const rlimit memory{options_.memory_bytes, options_.memory_bytes};
-  ::prlimit(pid_, RLIMIT_AS, &memory, nullptr);
+  if (limits_memory) ::prlimit(pid_, RLIMIT_AS, &memory, nullptr);
   const rlimit core{0, 0};
   ::prlimit(pid_, RLIMIT_CORE, &core, nullptr);
   return true;

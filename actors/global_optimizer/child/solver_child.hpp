@@ -28,6 +28,13 @@ struct SolverFailure {
 
 using SolverOutcome = tl::expected<Plan, SolverFailure>;
 
+/// Sanitizers map terabytes of shadow: built with one, the child has no limit on its memory.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool limits_memory = false;
+#else
+inline constexpr bool limits_memory = true;
+#endif
+
 struct SolverChildOptions {
   std::string program;                          ///< path of signalbox-solver
   std::uint64_t memory_bytes = 2ull << 30;      ///< address space of the child

@@ -100,7 +100,8 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_and_a_problem_that_is_malformed
   BOOST_TEST(to_string(outcome_of(child, bad).error().fault) == "refused");
 }
 
-BOOST_AUTO_TEST_CASE(too_little_memory_is_a_crash_of_the_child_only) {
+BOOST_AUTO_TEST_CASE(too_little_memory_is_a_crash_of_the_child_only,
+                     *boost::unit_test::enable_if<limits_memory>()) {
   auto o = options();
   o.memory_bytes = 16u << 20;
   SolverChild child(o);
