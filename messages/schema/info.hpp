@@ -22,7 +22,11 @@ struct Roles {
   constexpr Roles(std::initializer_list<Role> roles) {
     for (const Role role : roles) bits |= 1u << static_cast<unsigned>(role);
   }
-  constexpr bool has(Role role) const { return (bits >> static_cast<unsigned>(role) & 1u) != 0; }
+  /// False for a value that is no role: it may come from outside.
+  constexpr bool has(Role role) const {
+    const auto at = static_cast<unsigned>(role);
+    return at < 32 && (bits >> at & 1u) != 0;
+  }
 };
 
 inline constexpr Roles every_role{Role::engine_proxy,   Role::health_monitor, Role::global_optimizer,
