@@ -12,8 +12,6 @@ namespace {
 constexpr double safety = 1e-10;
 /// Refused rates below this share of the demand are not worth a move.
 constexpr double negligible = 1e-9;
-/// Places change hands down a chain of engines at most this often.
-constexpr int most_rounds = 8;
 
 class Repair {
  public:
@@ -25,11 +23,10 @@ class Repair {
         row_of_[k] = static_cast<std::uint32_t>(s);
   }
 
-  void run() {
+  void run(int rounds) {
     trim();
-    for (const std::uint32_t s : refused()) serve(s);
-    for (int round = 0; round < most_rounds && displace(refused()); ++round)
-      for (const std::uint32_t s : refused()) serve(s);
+    serve_all();
+    while (rounds-- > 0 && displace(refused())) serve_all();
   }
 
  private:
@@ -56,6 +53,12 @@ class Repair {
     const Pair& pair = columns_.pairs[k];
     return pair.cost_s +
            pair.work_s * problem_.engines[pair.engine.at()].curve.marginal(flows_.load[pair.engine.at()]);
+  }
+  /// How much more the pair can take until one request more there costs `level`.
+  double rate_until(const Pair& pair, double level) const {
+    const std::size_t e = pair.engine.at();
+    const double load = problem_.engines[e].curve.load_at((level - pair.cost_s) / pair.work_s);
+    return (std::min(load, ceiling(e)) - flows_.load[e]) / pair.work_s;
   }
   void move(std::uint32_t k, double rate) {  // from shed to the column; negative: back
     const std::uint32_t s = row_of_[k];
@@ -101,6 +104,10 @@ class Repair {
     }
   }
 
+  void serve_all() {
+    for (const std::uint32_t s : refused()) serve(s);
+  }
+
   /// Gives refused demand to the row's engines that have room and cost less than refusing, cheapest first.
   void serve(std::uint32_t s) {
     const std::uint32_t first = columns_.begin[s], last = columns_.begin[s + 1];
@@ -119,13 +126,13 @@ class Repair {
       }
       if (best == last) return;
       const Pair& pair = columns_.pairs[best];
-      const std::size_t e = pair.engine.at();
-      const double bend = pair.work_s * pair.work_s * problem_.engines[e].curve.curvature(flows_.load[e]);
-      const double until_second = std::max((second - cost) / bend, 0.05 * flows_.shed_per_s[s]);
+      const double until_second = std::max(rate_until(pair, second), 0.05 * flows_.shed_per_s[s]);
       const double over = flows_.shed_per_s[s] - open_shed(s);
       const double tier =
           problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
-      move(best, std::min({tier, until_second, (ceiling(e) - flows_.load[e]) / pair.work_s}));
+      const double worth = rate_until(pair, saved_by_serving(s));
+      if (!(worth > 0.0)) return;
+      move(best, std::min({tier, until_second, worth}));
     }
   }
 
@@ -140,8 +147,7 @@ class Repair {
     return out;
   }
 
-  /// A full engine serves whoever is dearer to refuse. True if any place changed hands: who lost one may be dearer to refuse than others
-  /// elsewhere.
+  /// A full engine serves whoever is dearer to refuse. True if any place changed hands.
   bool displace(const std::vector<std::uint32_t>& refused) {
     bool moved = false;
     columns_of_.clear();
@@ -182,8 +188,8 @@ class Repair {
 
 }  // namespace
 
-void repair(const Problem& problem, const Columns& columns, Flows& flows) {
-  Repair(problem, columns, flows).run();
+void repair(const Problem& problem, const Columns& columns, Flows& flows, int rounds) {
+  Repair(problem, columns, flows).run(rounds);
 }
 
 double objective_of(const Problem& problem, const Columns& columns, const Flows& flows) {

@@ -17,8 +17,8 @@ struct Flows {
 
 /// Trims every engine to its ceiling, cheapest refusals first; then serves what was refused where there is
 /// room, dearest refusals first; then lets a source whose refusal is dearer take the place of a cheaper one
-/// on a full engine.
-void repair(const Problem& problem, const Columns& columns, Flows& flows);
+/// on a full engine. Who lost its place may be dearer to refuse than others elsewhere: places change hands in at most `rounds` rounds.
+void repair(const Problem& problem, const Columns& columns, Flows& flows, int rounds = 1);
 
 /// The objective of repaired flows.
 double objective_of(const Problem& problem, const Columns& columns, const Flows& flows);

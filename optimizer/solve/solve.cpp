@@ -28,6 +28,8 @@ constexpr std::array<double, 3> temperature_shares{0.3, 0.1, 0.03};
 constexpr double hopeless = 3.0;
 /// A round that closes less than this share of the target gap is the last.
 constexpr double stalled_share = 0.02;
+/// The last repair lets places change hands down a chain of engines this often. Those before cost too much for that.
+constexpr int settling_rounds = 8;
 
 double relative_gap(double objective, double bound) {
   return (objective - bound) / std::max(std::abs(bound), 1e-9);
@@ -167,7 +169,7 @@ class Solver {
       all.begin.push_back(static_cast<std::uint32_t>(all.pairs.size()));
     }
     Flows flows{all.flow_per_s, best_flows_.shed_per_s, best_flows_.load};
-    repair(problem_, all, flows);
+    repair(problem_, all, flows, settling_rounds);
     best_flows_ = std::move(flows);
     best_origin_ = std::move(all.origin);
   }
