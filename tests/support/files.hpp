@@ -9,11 +9,11 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/source_dir.hpp"
+
 namespace signalbox::test {
 
-inline std::filesystem::path source_path(std::string_view relative) {
-  return std::filesystem::path(SIGNALBOX_SOURCE_DIR) / relative;
-}
+inline std::filesystem::path source_path(std::string_view relative) { return tests::source_path(relative); }
 
 inline std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/source_dir.hpp"
+
 namespace signalbox::tests {
 
 inline bool rewriting() {
@@ -30,7 +32,7 @@ inline void write_file(const std::filesystem::path& path, std::string_view text)
 
 /// `path` is relative to the source folder.
 inline void matches_golden(std::string_view path, std::string_view text) {
-  const std::filesystem::path file = std::filesystem::path(SIGNALBOX_SOURCE_DIR) / path;
+  const std::filesystem::path file = tests::source_path(path);
   if (rewriting()) write_file(file, text);
   BOOST_TEST(read_file(file) == text, path << " differs; if that is meant, run with SIGNALBOX_REWRITE=1");
 }

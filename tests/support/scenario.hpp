@@ -17,6 +17,7 @@
 
 #include "actors/kit/shape/machine.hpp"
 #include "tests/support/message_text.hpp"
+#include "tests/support/source_dir.hpp"
 
 namespace signalbox::tests {
 
@@ -159,7 +160,7 @@ inline std::string read_file(const std::string& path) {
 /// Checks (or rewrites) tests/golden/transcripts/<name>.txt. Returns the transcript.
 template <class M, class Host = PlainHost<M>>
 std::string check_transcript(const std::string& name, const Driver<M>& driver) {
-  const std::string path = std::string(SIGNALBOX_SOURCE_DIR "/tests/golden/transcripts/") + name + ".txt";
+  const std::string path = source_path("tests/golden/transcripts/" + name + ".txt");
   const std::string recorded = read_file(path);
   BOOST_REQUIRE_MESSAGE(!recorded.empty(), "no scenario " << path);
   const std::string now = run_scenario<M, Host>(recorded, driver);

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "tests/support/source_dir.hpp"
+
 namespace signalbox::test {
 
 /// The size of this section: `soak` if SIGNALBOX_TEST_SIZE says so, else `ci`. Reads only what that file needs of TOML:
@@ -16,7 +18,7 @@ namespace signalbox::test {
 inline std::uint64_t size_of_test(std::string_view section) {
   const char* wanted = std::getenv("SIGNALBOX_TEST_SIZE");
   const std::string key = wanted == nullptr ? "ci" : wanted;
-  std::ifstream file(std::string(SIGNALBOX_SOURCE_DIR) + "/tests/sizes.toml");
+  std::ifstream file(tests::source_path("tests/sizes.toml"));
   bool inside = false;
   for (std::string line; std::getline(file, line);) {
     if (line.starts_with('[')) inside = line == "[" + std::string(section) + "]";

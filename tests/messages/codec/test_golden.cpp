@@ -4,12 +4,13 @@
 #include "tests/support/golden.hpp"
 #include "tests/support/random_message.hpp"
 #include "tests/support/results.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace signalbox;
 
 namespace {
 
-const std::filesystem::path root = SIGNALBOX_SOURCE_DIR;
+const std::filesystem::path root = signalbox::tests::source_path("");
 
 /// The golden message of a kind: the same in every run.
 schema::Message sample(std::size_t index) {

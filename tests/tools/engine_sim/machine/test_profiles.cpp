@@ -6,6 +6,7 @@
 #include <string>
 
 #include "drive.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace signalbox;
 using namespace signalbox::engine_sim;
@@ -19,7 +20,7 @@ struct Point {
 };
 
 std::vector<Point> measured() {
-  std::ifstream file(SIGNALBOX_SOURCE_DIR "/tests/data/aiconfigurator/llama-3.1-70b-h100-vllm.csv");
+  std::ifstream file(signalbox::tests::source_path("tests/data/aiconfigurator/llama-3.1-70b-h100-vllm.csv"));
   std::vector<Point> points;
   std::string line;
   std::getline(file, line);

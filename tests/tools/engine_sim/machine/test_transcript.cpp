@@ -6,12 +6,13 @@
 #include <sstream>
 
 #include "drive.hpp"
+#include "tests/support/source_dir.hpp"
 
 using namespace signalbox;
 using namespace signalbox::engine_sim;
 
 namespace {
-const std::string golden = SIGNALBOX_SOURCE_DIR "/tests/tools/engine_sim/machine/transcript.txt";
+const std::string golden = signalbox::tests::source_path("tests/tools/engine_sim/machine/transcript.txt");
 
 std::string line(const Event& e) {
   std::string text = fmt::format("{:8.3f} ms  {:<13}", to_seconds(e.at - at_s(0)) * 1e3, to_string(e.kind));

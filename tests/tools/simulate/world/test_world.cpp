@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "cluster-config/load/load.hpp"
+#include "tests/support/source_dir.hpp"
 #include "tools/simulate/world/world.hpp"
 
 using namespace signalbox;
@@ -11,7 +12,7 @@ using namespace signalbox::simulate;
 namespace {
 
 Scenario plain(Duration duration = 40s) {
-  auto loaded = config::load(SIGNALBOX_SOURCE_DIR "/cluster-config/examples/laptop.toml");
+  auto loaded = config::load(tests::source_path("cluster-config/examples/laptop.toml"));
   BOOST_REQUIRE_MESSAGE(loaded.has_value(), (loaded ? "" : loaded.error().report));
   Scenario scenario;
   scenario.name = "plain";
