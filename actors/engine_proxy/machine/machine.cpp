@@ -133,7 +133,7 @@ void Machine::take_reading(Reading reading, Instant now, Effects& effects) {
 void Machine::measure(const Reading& reading, Instant now) {
   if (!last_) return;
   if (const auto sample = step_between(*last_, reading, now - last_at_, options_.kv_tokens))
-    slowness_.observe(slowness_of(*sample, options_.curve));
+    slowness_.observe(*sample, options_.curve, now - last_at_);
   else if (reading.running && *reading.running == 0)
     slowness_.idle(now - last_at_);
   signal_.slowness = slowness_.value();

@@ -7,6 +7,8 @@ namespace signalbox::engine_proxy {
 
 namespace {
 constexpr double least_tokens = 8;
+/// Of one reading's ratio, at the least.
+constexpr double least_noise = 0.03;
 
 double grown(std::optional<double> before, std::optional<double> after) {
   return before && after ? std::max(0.0, *after - *before) : 0;
@@ -25,10 +27,12 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
     const double time = after.token_time->sum_s - before.token_time->sum_s;
     if (tokens < least_tokens || time <= 0) return std::nullopt;
     out.step_s = time / tokens;
+    out.tokens = tokens;
   } else {
     const double tokens = grown(before.output_tokens_total, after.output_tokens_total);
     if (tokens < least_tokens) return std::nullopt;
     out.step_s = seconds * out.running / tokens;
+    out.tokens = tokens;
   }
   if (after.kv_usage)
     out.context_tokens = *after.kv_usage * after.kv_capacity_tokens.value_or(declared_kv_tokens);
@@ -38,23 +42,26 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
   return out;
 }
 
-double slowness_of(const StepSample& sample, const optimizer::StepTime& declared) {
-  const double predicted = declared.a_s + declared.b_s * sample.running +
-                           declared.k_s * sample.context_tokens +
-                           declared.c_s * sample.prefill_per_s * sample.step_s;
-  return predicted > 0 ? sample.step_s / predicted : 1;
+double predicted_step_s(const StepSample& sample, const optimizer::StepTime& declared) {
+  return declared.a_s + declared.b_s * sample.running + declared.k_s * sample.context_tokens +
+         declared.c_s * sample.prefill_per_s * sample.step_s;
 }
 
-void Slowness::observe(double ratio) {
-  const double log = std::log(std::clamp(ratio, least, most));
-  log_ = samples_ == 0 ? log : log_ + newest * (log - log_);
+void Slowness::observe(const StepSample& sample, const optimizer::StepTime& declared, Duration between) {
+  const double predicted = predicted_step_s(sample, declared);
+  if (predicted <= 0) return;
+  const double ratio = std::clamp(sample.step_s / predicted, least, most);
+  const double exposure = predicted * sample.tokens;
+  const double deviation = samples_ == 0 ? 0 : std::log(ratio / value()) / least_noise;
+  level_.observe({ratio * exposure, exposure}, deviation,
+                 std::exp(-to_seconds(between) / to_seconds(memory)));
   ++samples_;
 }
 
 void Slowness::idle(Duration since_last) {
-  log_ *= std::exp2(-to_seconds(since_last) / to_seconds(forget_half_life));
+  level_.move_to(std::pow(value(), std::exp2(-to_seconds(since_last) / to_seconds(forget_half_life))));
 }
 
-double Slowness::value() const { return std::clamp(std::exp(log_), least, most); }
+double Slowness::value() const { return level_.exposure() > 0 ? std::clamp(level_.value(), least, most) : 1; }
 
 }  // namespace signalbox::engine_proxy
