@@ -60,6 +60,35 @@ std::string_view explain(Stop stop) {
   return "unknown";
 }
 
+std::vector<double> loads_of(const Problem& problem, std::span<const double> flow_per_s) {
+  std::vector<double> load(problem.engines.size(), 0.0);
+  for (std::size_t i = 0; i < problem.pairs.size(); ++i)
+    load[problem.pairs[i].engine.at()] += problem.pairs[i].work_s * flow_per_s[i];
+  return load;
+}
+
+std::array<double, term_count> objective_terms(const Problem& problem, std::span<const double> flow_per_s,
+                                               std::span<const double> shed_per_s,
+                                               std::span<const double> load) {
+  std::array<double, term_count> terms{};
+  const auto at = [&](ObjectiveTerm term) -> double& { return terms[static_cast<std::size_t>(term)]; };
+  for (std::size_t i = 0; i < problem.pairs.size(); ++i) {
+    at(ObjectiveTerm::pairs) += problem.pairs[i].cost_s * flow_per_s[i];
+    if (!problem.reference_per_s.empty())
+      at(ObjectiveTerm::churn) +=
+          problem.churn_cost_s * std::max(0.0, problem.reference_per_s[i] - flow_per_s[i]);
+  }
+  for (std::size_t e = 0; e < problem.engines.size(); ++e)
+    if (load[e] > 0.0) at(ObjectiveTerm::congestion) += problem.engines[e].curve.cost(load[e]);
+  for (std::size_t s = 0; s < problem.sources.size(); ++s) {
+    const Source& source = problem.sources[s];
+    const double open = source.demand_per_s * (1.0 - source.floor_fraction);
+    at(ObjectiveTerm::shed) += source.shed_cost_s * std::min(shed_per_s[s], open) +
+                               source.floor_shed_cost_s * std::max(0.0, shed_per_s[s] - open);
+  }
+  return terms;
+}
+
 double admit_fraction(const Problem& problem, const Plan& plan, SourceIndex source) {
   const double demand = problem.sources[source.at()].demand_per_s;
   if (demand <= 0.0) return 1.0;

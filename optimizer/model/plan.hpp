@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -55,6 +56,13 @@ struct Plan {
   std::uint32_t dual_iterations = 0;       ///< iterations of the dual method
   Stop stop = Stop::iterations;
 };
+
+/// Work seconds per second by EngineIndex, of flows by PairIndex.
+std::vector<double> loads_of(const Problem& problem, std::span<const double> flow_per_s);
+/// The parts of the objective, by ObjectiveTerm.
+std::array<double, term_count> objective_terms(const Problem& problem, std::span<const double> flow_per_s,
+                                               std::span<const double> shed_per_s,
+                                               std::span<const double> load);
 
 /// Share of the source's demand that is admitted, in [0, 1]; 1 without demand.
 double admit_fraction(const Problem& problem, const Plan& plan, SourceIndex source);

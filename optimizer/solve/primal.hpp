@@ -61,9 +61,4 @@ class Primal {
                                ///< source nearest to using it
 };
 
-/// The parts of the objective for flows by PairIndex.
-std::array<double, term_count> objective_terms(const Problem& problem, std::span<const double> flow_per_s,
-                                               std::span<const double> shed_per_s,
-                                               std::span<const double> load);
-
 }  // namespace signalbox::optimizer

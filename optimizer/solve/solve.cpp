@@ -197,10 +197,7 @@ class Solver {
     for (std::size_t k = 0; k < best_origin_.size(); ++k)
       plan_.flow_per_s[best_origin_[k]] = best_flows_.flow_per_s[k];
     plan_.shed_per_s = std::move(best_flows_.shed_per_s);
-    plan_.load.assign(problem_.engines.size(), 0.0);
-    for (std::size_t i = 0; i < problem_.pairs.size(); ++i)
-      if (plan_.flow_per_s[i] > 0.0)
-        plan_.load[problem_.pairs[i].engine.at()] += problem_.pairs[i].work_s * plan_.flow_per_s[i];
+    plan_.load = loads_of(problem_, plan_.flow_per_s);
     plan_.terms = objective_terms(problem_, plan_.flow_per_s, plan_.shed_per_s, plan_.load);
     double objective = 0.0;
     for (const double term : plan_.terms) objective += term;

@@ -1,17 +1,19 @@
-// What every cluster is asked for per class: rates and sizes, smoothed from the routers' reports.
+// What every cluster is asked for per class: rates and sizes, from the routers' reports. A cluster's routers are counted
+// together: what one no longer gets the others do.
 #pragma once
 
 #include <map>
 #include <utility>
 
 #include "messages/schema/traffic.hpp"
+#include "optimizer/model/level.hpp"
 #include "optimizer/model/service_curve.hpp"
 
 namespace signalbox::global_optimizer {
 
 /// The demand of one class in one cluster, as a plan should expect it.
 struct Expected {
-  double rate_per_s = 0;     ///< smoothed
+  double rate_per_s = 0;     ///< the level of late
   double planned_per_s = 0;  ///< an upper quantile for the next period: what the plan must be right for
   optimizer::RequestShape shape;
   bool measured = false;  ///< else the shape is a guess
@@ -19,29 +21,33 @@ struct Expected {
 
 class DemandBook {
  public:
-  static constexpr Duration memory = 4s;  ///< time constant of the rates
+  static constexpr Duration rate_memory = 30s;  ///< time constant while no step is seen
   static constexpr Duration shape_memory = 60s;
-  static constexpr Duration lifetime = 10s;  ///< of a router that reports no more
+  static constexpr Duration bucket = 500ms;  ///< least time that one look at the rates covers
+  static constexpr Duration lifetime = 10s;  ///< of a cluster whose routers report no more
 
   /// Reports under another policy than `policy` are ignored: their rows mean other classes.
-  void hear(const schema::DemandReport& report, const ProcessName& router, const Digest& policy, Instant now);
+  void hear(const schema::DemandReport& report, const Digest& policy, Instant now);
   /// Forgets everything: the classes have changed.
-  void clear() { routers_.clear(); }
+  void clear() { clusters_.clear(); }
   Expected of(const ClusterName& cluster, ClassIndex c, Instant now) const;
-  double total_per_s(Instant now) const;
 
  private:
-  struct Sums {
-    double rate_per_s = 0;
+  struct ClassDemand {
+    optimizer::Level rate{6};
+    double arrived = 0;                                                    ///< since the last look
     double offered = 0, prompt = 0, finished = 0, cached = 0, output = 0;  ///< decayed over shape_memory
   };
-  struct Router {
-    ClusterName cluster;
-    Instant heard_at;
-    std::map<ClassIndex, Sums> classes;
-    double weight = 0;  ///< of the rates' average so far: 1 once it is warm
+  struct Cluster {
+    Instant first_heard_at = never_yet, heard_at = never_yet;
+    Instant looked_at = never_yet;
+    std::map<ClassIndex, ClassDemand> classes;
   };
-  std::map<ProcessName, Router> routers_;
+  static ClassDemand& row_of(Cluster& cluster, ClassIndex c);
+  static void look(Cluster& cluster, Duration covered);
+  /// Null if it was never asked for, or not heard of lately.
+  const ClassDemand* find(const ClusterName& cluster, ClassIndex c, Instant now) const;
+  std::map<ClusterName, Cluster> clusters_;
 };
 
 }  // namespace signalbox::global_optimizer

@@ -7,6 +7,7 @@
 
 #include "actors/global_optimizer/machine/shed_order.hpp"
 #include "cluster-config/policy/compile.hpp"
+#include "optimizer/model/keep.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -17,6 +18,8 @@ constexpr Duration react =
     50ms;                        ///< from a changed verdict to a new plan: one engine's end often brings more
 constexpr int listen_share = 5;  ///< a leader that hears too little looks again after this share of a period
 constexpr std::uint64_t most_failed_solves = 3;
+/// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
+constexpr double least_gain = 0.2;
 constexpr std::string_view plan_alert = "plan-held", coverage_alert = "coverage-low",
                            refused_alert = "plan-refused";
 constexpr std::string_view look_at_leader = "signalbox inspect leader";
@@ -59,7 +62,7 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
   if (picture_.hear(delivery, now) && election_ && election_->leads())
     plan_due_ = std::min(plan_due_, now + react);
   if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
-    if (policy_) demand_.hear(*report, delivery.envelope.source, policy_->hash, now);
+    if (policy_) demand_.hear(*report, policy_->hash, now);
   } else if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
     hear_policy(*policy, now, effects);
   } else if (const auto* order = std::get_if<schema::Order>(&delivery.message)) {
@@ -232,9 +235,12 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (const auto* failed = std::get_if<SolveFailed>(&input)) {
     solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
   } else {
-    const optimizer::Plan& plan = std::get<SolveDone>(input).plan;
+    optimizer::KeptPlan kept =
+        optimizer::keep_in_force(flight.problem, std::get<SolveDone>(input).plan,
+                                 least_gain * flight.facts.policy->objective.weights.churn);
+    optimizer::Plan& plan = kept.plan;
     auto snapshots = snapshots_of(flight.facts, flight.problem, plan, options_.period);
-    const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts);
+    const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts, kept.stands);
     const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
     if (!published) {
       solve_failed("refused", published.error().text(), flight.facts, flight.coverage, now, effects);
@@ -242,7 +248,7 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
       failed_solves_ = 0;
       alerts_.clear(plan_alert, effects);
       planned_ = std::move(flight.facts);
-      solved_ = Solved{std::move(flight.problem), plan};
+      solved_ = Solved{std::move(flight.problem), std::move(plan)};
     }
   }
   effects.wake_at(next_due(now));

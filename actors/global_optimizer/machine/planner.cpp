@@ -97,7 +97,7 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
   return out;
 }
 
-std::string cause_of(const Facts* before, const Facts& now) {
+std::string cause_of(const Facts* before, const Facts& now, bool kept) {
   if (!before) return "the first plan of this term";
   std::vector<std::string> causes;
   if (before->policy->hash != now.policy->hash)
@@ -121,8 +121,9 @@ std::string cause_of(const Facts* before, const Facts& now) {
                                    now.policy->at(now.fleet.traffic[s].service_class).name,
                                    now.table->clusters[now.fleet.traffic[s].cluster.at()].name, was, rate));
   }
-  std::string out =
-      causes.empty() ? "nothing but the passing of time" : fmt::format("{}", fmt::join(causes, "; "));
+  if (causes.empty()) causes.push_back("nothing but the passing of time");
+  if (kept) causes.push_back("no weight moves, it would gain too little");
+  std::string out = fmt::format("{}", fmt::join(causes, "; "));
   return out.size() <= 512 ? out : out.substr(0, 509) + "...";
 }
 

@@ -29,7 +29,8 @@ using WeightMap = std::map<std::pair<ClassIndex, EngineIndex>, double>;
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now);
 
-/// What changed from one gathering to the next, in words and numbers, for the snapshot's `cause`.
-std::string cause_of(const Facts* before, const Facts& now);
+/// What changed from one gathering to the next, in words and numbers, for the snapshot's `cause`. `kept`: all weights are
+/// those that were in force.
+std::string cause_of(const Facts* before, const Facts& now, bool kept);
 
 }  // namespace signalbox::global_optimizer

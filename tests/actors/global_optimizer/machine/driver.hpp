@@ -26,6 +26,10 @@ inline optimizer::Plan spread(const optimizer::Problem& problem) {
   }
   for (std::size_t e = 0; e < problem.engines.size(); ++e)
     plan.price.push_back(problem.engines[e].curve.marginal(plan.load[e]));
+  plan.terms = optimizer::objective_terms(problem, plan.flow_per_s, plan.shed_per_s, plan.load);
+  for (const double term : plan.terms) plan.certificate.objective += term;
+  plan.certificate.lower_bound = plan.certificate.objective / 2;
+  plan.certificate.relative_gap = plan.certificate.objective > 0 ? 1 : 0;
   return plan;
 }
 

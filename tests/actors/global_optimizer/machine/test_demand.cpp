@@ -1,6 +1,9 @@
 #include "actors/global_optimizer/machine/demand.hpp"
 
 #include <boost/test/unit_test.hpp>
+#include <cmath>
+
+#include "messages/base/rng.hpp"
 
 using namespace signalbox;
 using namespace signalbox::global_optimizer;
@@ -22,14 +25,31 @@ schema::DemandReport report(std::uint64_t offered) {
   return out;
 }
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(the_first_report_counts_in_full_and_a_step_is_followed_within_seconds) {
+/// Reports every half second, of Poisson arrivals at a rate.
+struct Poisson {
+  explicit Poisson(std::uint64_t seed) : rng(seed) {}
+  std::uint64_t count(double mean) {
+    std::uint64_t n = 0;
+    for (double left = mean; (left -= rng.exponential(1)) > 0;) ++n;
+    return n;
+  }
+  void hear(double rate_per_s, int reports) {
+    for (int i = 0; i < reports; ++i) book.hear(report(count(rate_per_s / 2)), policy, t += 500ms);
+  }
+  double rate() const { return book.of(east, ClassIndex(0), t).rate_per_s; }
+  Rng rng;
   DemandBook book;
   Instant t = instant_at(0s);
-  book.hear(report(10), ProcessName("r"), policy, t);
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(the_first_report_counts_in_full_and_sizes_are_ratios_of_sums) {
+  DemandBook book;
+  Instant t = instant_at(0s);
+  book.hear(report(10), policy, t);
   BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(1e-9));
-  for (int i = 0; i < 20; ++i) book.hear(report(20), ProcessName("r"), policy, t += 500ms);
+  for (int i = 0; i < 20; ++i) book.hear(report(20), policy, t += 500ms);
   const Expected e = book.of(east, ClassIndex(0), t);
   BOOST_TEST(e.rate_per_s > 38);
   BOOST_TEST(e.rate_per_s <= 40);
@@ -39,14 +59,54 @@ BOOST_AUTO_TEST_CASE(the_first_report_counts_in_full_and_a_step_is_followed_with
   BOOST_TEST(e.shape.context_tokens == 110, tt::tolerance(1e-9));
 }
 
-BOOST_AUTO_TEST_CASE(routers_add_up_a_silent_one_is_forgotten) {
+BOOST_AUTO_TEST_CASE(noise_is_averaged_out) {
+  double squares = 0;
+  for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+    Poisson world(seed);
+    world.hear(10, 300);
+    squares += std::pow(world.rate() / 10 - 1, 2);
+  }
+  BOOST_TEST(std::sqrt(squares / 50) <
+             0.1);  // a count over 30 s has 4 %, one over 4 s, as an upper quantile's, 16 %
+}
+
+BOOST_AUTO_TEST_CASE(a_step_is_followed_within_seconds) {
+  struct Row {
+    const char* name;
+    double before, after;
+    int reports;
+  };
+  for (const Row& row : {Row{"doubled", 30, 60, 6}, Row{"halved", 60, 30, 6}, Row{"from nothing", 0, 20, 5},
+                         Row{"to nothing", 20, 0, 6}, Row{"by half, at many", 200, 300, 5}}) {
+    int late = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      Poisson world(seed);
+      world.hear(row.before, 100);
+      world.hear(row.after, row.reports);
+      late += std::abs(world.rate() - row.after) > 0.3 * std::abs(row.after - row.before);
+    }
+    BOOST_TEST(late <= 5, row.name << ": " << late << " of 50 are late");
+  }
+}
+
+BOOST_AUTO_TEST_CASE(a_cluster_s_routers_are_counted_together_and_a_silent_cluster_is_forgotten) {
   DemandBook book;
-  const Instant t = instant_at(0s);
-  book.hear(report(10), ProcessName("r1"), policy, t);
-  book.hear(report(5), ProcessName("r2"), policy, t + 8s);
-  BOOST_TEST(book.of(east, ClassIndex(0), t + 8s).rate_per_s == 30, tt::tolerance(1e-9));
-  BOOST_TEST(book.of(east, ClassIndex(0), t + 11s).rate_per_s == 10, tt::tolerance(1e-9));
-  BOOST_TEST(book.total_per_s(t + 11s) == 10, tt::tolerance(1e-9));
+  Instant t = instant_at(0s);
+  for (int i = 0; i < 40; ++i) {
+    book.hear(report(10), policy, t += 200ms);
+    book.hear(report(5), policy, t += 300ms);
+  }
+  BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 30, tt::tolerance(0.03));
+  BOOST_TEST(book.of(east, ClassIndex(0), t + 9s).rate_per_s > 0);
+  BOOST_TEST(book.of(east, ClassIndex(0), t + 11s).rate_per_s == 0);
+}
+
+BOOST_AUTO_TEST_CASE(lost_reports_are_not_missing_requests) {
+  DemandBook book;
+  Instant t = instant_at(0s);
+  for (int i = 0; i < 40; ++i) book.hear(report(10), policy, t += 500ms);
+  book.hear(report(10), policy, t += 5s);
+  BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(0.04));
 }
 
 BOOST_AUTO_TEST_CASE(what_was_not_measured_is_guessed_and_says_so) {
@@ -57,6 +117,6 @@ BOOST_AUTO_TEST_CASE(what_was_not_measured_is_guessed_and_says_so) {
   BOOST_TEST(e.shape.output_tokens > 0);
   auto foreign = report(10);
   foreign.policy = digest_of("another");
-  book.hear(foreign, ProcessName("r"), policy, instant_at(0s));
+  book.hear(foreign, policy, instant_at(0s));
   BOOST_TEST(!book.of(east, ClassIndex(0), instant_at(0s)).measured);
 }
