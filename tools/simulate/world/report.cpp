@@ -46,6 +46,25 @@ std::string describe(const Happening& h) {
   return {};
 }
 
+std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples) {
+  std::map<std::pair<ClusterName, ClassIndex>, double> rates;  // summed
+  double total = 0;
+  for (const SampleRow& row : samples)
+    for (const PlannedRow& planned : row.planned) {
+      rates[{planned.cluster, planned.request_class}] += planned.rate_per_s;
+      total += planned.rate_per_s;
+    }
+  std::vector<std::vector<Sample>> shares(samples.empty() ? 0 : samples.front().engines.size());
+  for (const SampleRow& row : samples)
+    for (std::size_t e = 0; e < shares.size(); ++e) {
+      Sample& share = shares[e].emplace_back(Sample{row.at, 0});
+      for (const PlannedRow& planned : row.planned)
+        if (total > 0)
+          share.value += planned.weights[e] * rates.at({planned.cluster, planned.request_class}) / total;
+    }
+  return shares;
+}
+
 Recorder::Recorder(const Scenario& scenario) : scenario_(scenario), sent_(scenario.config.engines.size()) {
   phase_starts_.push_back(instant_at(scenario.warmup));
   for (const Happening& h : scenario.happenings)
@@ -107,14 +126,18 @@ Report Recorder::report() const {
   for (std::size_t p = 1; p < phases_.size(); ++p) {
     // From the middle of the phase before to the end of this one: what was before is then settled.
     const Phase& before = report.phases[p - 1];
-    const Instant from = before.from + (before.until - before.from) / 2;
+    const auto between = [&](Instant from, Instant until) {
+      const auto at = [](const SampleRow& row, Instant t) { return row.at < t; };
+      const auto first = std::lower_bound(samples_.begin(), samples_.end(), from, at);
+      return planned_shares({first, std::lower_bound(first, samples_.end(), until, at)});
+    };
+    auto shares = between(before.from + (before.until - before.from) / 2, before.until);
+    const auto after = between(before.until, report.phases[p].until);
+    shares.resize(report.engines.size());
     std::vector<WeightAnswer> answers;
     for (std::size_t e = 0; e < report.engines.size(); ++e) {
-      std::vector<Sample> weights;
-      for (const SampleRow& row : samples_)
-        if (row.at >= from && row.at < report.phases[p].until)
-          weights.push_back({row.at, row.engines[e].planned});
-      answers.push_back({e, answer_to_step(weights, report.phases[p].from, 0.02)});
+      if (e < after.size()) shares[e].insert(shares[e].end(), after[e].begin(), after[e].end());
+      answers.push_back({e, answer_to_step(shares[e], report.phases[p].from, 0.02)});
     }
     report.answers.push_back(std::move(answers));
   }

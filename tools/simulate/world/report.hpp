@@ -4,6 +4,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,9 +21,18 @@ struct EngineSample {
   double kv_usage = 0;
 };
 
+/// What the snapshot in force says of one class in one cluster.
+struct PlannedRow {
+  ClusterName cluster;
+  ClassIndex request_class;
+  double rate_per_s = 0;        ///< planned for and admitted
+  std::vector<double> weights;  ///< by engine
+};
+
 struct SampleRow {
   Instant at;
   std::vector<EngineSample> engines;
+  std::vector<PlannedRow> planned;  ///< ascending (cluster, class)
   std::uint32_t waiting_at_routers = 0;
 };
 
@@ -60,10 +70,15 @@ struct Report {
   std::vector<std::string> engines, loads;
   std::vector<SampleRow> samples;
   std::vector<Phase> phases;
-  std::vector<std::vector<WeightAnswer>> answers;  ///< by phase but the first: every engine's planned share
+  /// By phase but the first: every engine's planned share, at the phase's mean demand, so that only weights move it.
+  std::vector<std::vector<WeightAnswer>> answers;
   std::uint64_t events = 0, messages = 0, snapshots = 0;
   std::vector<std::string> warnings;  ///< the first of the fleet's own log
 };
+
+/// Each engine's share of all planned requests over time, if the demand of each class in each cluster were its mean over
+/// these samples.
+std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples);
 
 /// Collects outcomes while the world runs.
 class Recorder {

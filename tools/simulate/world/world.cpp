@@ -181,15 +181,22 @@ void World::arrive(std::size_t load) {
 }
 
 void World::take_sample() {
-  SampleRow row{.at = queue_.now(), .engines = std::vector<EngineSample>(data_.engines())};
+  SampleRow row{queue_.now(), std::vector<EngineSample>(data_.engines()), {}, 0};
   const std::vector<double> sent = recorder_.take_sent_shares();
   double planned = 0;
   for (const auto& [cluster, snapshot] : snapshots_) {
-    std::map<ClassIndex, double> rate;
-    for (const schema::AdmitRow& admit : snapshot.admits)
-      planned += rate[admit.request_class] = admit.planned_rps * admit.admit;
+    const std::size_t first = row.planned.size();
+    for (const schema::AdmitRow& admit : snapshot.admits) {
+      row.planned.push_back({cluster, admit.request_class, admit.planned_rps * admit.admit,
+                             std::vector<double>(data_.engines())});
+      planned += row.planned.back().rate_per_s;
+    }
     for (const schema::WeightRow& weight : snapshot.weights)
-      row.engines[weight.engine.at()].planned += weight.weight * rate[weight.request_class];
+      for (std::size_t p = first; p < row.planned.size(); ++p) {
+        if (row.planned[p].request_class != weight.request_class) continue;
+        row.planned[p].weights[weight.engine.at()] = weight.weight;
+        row.engines[weight.engine.at()].planned += weight.weight * row.planned[p].rate_per_s;
+      }
   }
   for (std::size_t e = 0; e < data_.engines(); ++e) {
     EngineSample& sample = row.engines[e];
