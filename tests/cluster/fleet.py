@@ -12,7 +12,6 @@ import tomllib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "cluster-config" / "examples"
-SOAK = bool(os.environ.get("SIGNALBOX_SOAK"))
 
 
 def find_binary() -> pathlib.Path:

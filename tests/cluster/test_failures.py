@@ -2,6 +2,7 @@
 
 import signal
 import time
+import urllib.request
 
 import pytest
 
@@ -17,9 +18,16 @@ def fleet(new_fleet):
     return new_fleet(example("laptop.toml")).up()
 
 
-def steady(fleet, rate: float = 10, stream: bool = False) -> Load:
+def steady(fleet, rate: float = 10, stream: bool = False, tokens: int = 24) -> Load:
     urls = [fleet.url("router-east"), fleet.url("router-west")]
-    return Load(lambda n: chat(urls[n % 2], ("m-large", "m-small")[n // 2 % 2], unlike(n), 24, stream=stream), rate)
+    return Load(lambda n: chat(urls[n % 2], ("m-large", "m-small")[n // 2 % 2], unlike(n), tokens, stream=stream), rate)
+
+
+def running(fleet, engine: str) -> float:
+    """Requests that the engine is at work on, by its own metrics."""
+    with urllib.request.urlopen(fleet.engine_url(engine) + "/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    return float(next(line.split()[-1] for line in lines if line.startswith("vllm:num_requests_running")))
 
 
 def bad(answers) -> list:
@@ -58,8 +66,9 @@ def test_a_dead_leader_is_replaced_and_no_request_fails(fleet):
 
 
 def test_a_dead_engine_loses_no_request_that_had_no_byte(fleet):
-    load = steady(fleet, rate=20, stream=True)
+    load = steady(fleet, rate=20, stream=True, tokens=150)
     wait_for("load flows", lambda: len(load.so_far()) >= 20, 30)
+    wait_for("e1 has work", lambda: running(fleet, "e1") >= 2, 30)
     fleet.kill("e1", signal.SIGKILL)
     wait_for("e1 is started again", lambda: fleet.processes()["e1"]["restarts"] == 1, 20)
     wait_for("more load flows", lambda n=len(load.so_far()): len(load.so_far()) >= n + 40, 30)
