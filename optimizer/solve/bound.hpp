@@ -11,7 +11,8 @@ namespace signalbox::optimizer {
 struct RowValue {
   double cost = 0;          ///< seconds of latency per second
   double next_request = 0;  ///< cost of one more request, seconds
-  double last_request = 0;  ///< cost of the dearest request, were nothing kept or shed before the last resort, seconds
+  double last_request =
+      0;  ///< cost of the dearest request, were nothing kept or shed before the last resort, seconds
 };
 
 /// One way to spend part of a source's demand at a price.

@@ -10,14 +10,13 @@
 #pragma once
 
 #include <boost/test/unit_test.hpp>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
 
 #include "actors/kit/shape/machine.hpp"
+#include "tests/support/files.hpp"
 #include "tests/support/message_text.hpp"
-#include "tests/support/source_dir.hpp"
 
 namespace signalbox::tests {
 
@@ -151,21 +150,15 @@ std::string run_scenario(const std::string& scenario, const Driver<M>& driver) {
   return out;
 }
 
-inline std::string read_file(const std::string& path) {
-  std::stringstream out;
-  out << std::ifstream(path).rdbuf();
-  return out.str();
-}
-
 /// Checks (or rewrites) tests/golden/transcripts/<name>.txt. Returns the transcript.
 template <class M, class Host = PlainHost<M>>
 std::string check_transcript(const std::string& name, const Driver<M>& driver) {
-  const std::string path = source_path("tests/golden/transcripts/" + name + ".txt");
+  const auto path = source_path("tests/golden/transcripts/" + name + ".txt");
   const std::string recorded = read_file(path);
-  BOOST_REQUIRE_MESSAGE(!recorded.empty(), "no scenario " << path);
+  BOOST_REQUIRE_MESSAGE(!recorded.empty(), "an empty scenario: " << path);
   const std::string now = run_scenario<M, Host>(recorded, driver);
-  if (std::is_same_v<Host, PlainHost<M>> && std::getenv("SIGNALBOX_REWRITE")) {
-    std::ofstream(path) << now;
+  if (std::is_same_v<Host, PlainHost<M>> && rewriting()) {
+    write_file(path, now);
   } else if (now != recorded) {
     std::istringstream a(recorded), b(now);
     std::string left, right;

@@ -11,7 +11,7 @@
 
 #include "tests/support/source_dir.hpp"
 
-namespace signalbox::test {
+namespace signalbox::tests {
 
 /// The size of this section: `soak` if SIGNALBOX_TEST_SIZE says so, else `ci`. Reads only what that file needs of TOML:
 /// sections and whole numbers.
@@ -30,4 +30,4 @@ inline std::uint64_t size_of_test(std::string_view section) {
   throw std::runtime_error("tests/sizes.toml has no " + key + " in [" + std::string(section) + "]");
 }
 
-}  // namespace signalbox::test
+}  // namespace signalbox::tests

@@ -2,8 +2,8 @@
 
 namespace signalbox::tests {
 
-std::string source_path(std::string_view relative) {
-  return std::string(SIGNALBOX_SOURCE_DIR "/").append(relative);
+std::filesystem::path source_path(std::string_view relative) {
+  return std::filesystem::path(SIGNALBOX_SOURCE_DIR) / relative;
 }
 
 }  // namespace signalbox::tests

@@ -2,12 +2,12 @@
 // checkout and a compiler cache serves every clone.
 #pragma once
 
-#include <string>
+#include <filesystem>
 #include <string_view>
 
 namespace signalbox::tests {
 
 /// The path of a file of the repository, named from its root.
-std::string source_path(std::string_view relative);
+std::filesystem::path source_path(std::string_view relative);
 
 }  // namespace signalbox::tests

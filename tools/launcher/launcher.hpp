@@ -29,7 +29,7 @@ struct LauncherOptions {
   std::string program;                                 ///< the signalbox binary
   std::function<void(std::string_view line)> note;     ///< an event, in one line
   std::function<void(const std::string& table)> show;  ///< each second; may be empty
-  std::function<void()> on_ready;                      ///< once, when every process is ready and every router has a plan
+  std::function<void()> on_ready;  ///< once, when every process is ready and every router has a plan
 };
 
 class Launcher final : private net::Watcher {

@@ -44,7 +44,7 @@ struct Options {
   ProcessName id;
   ClusterName cluster;
   Incarnation incarnation;
-  std::uint64_t epoch = 1;  ///< from 1
+  std::uint64_t epoch = 1;   ///< from 1
   schema::FleetTable table;  ///< as the configuration declares it
   Kept kept;
   GatewayState gateway;  ///< as it is already known

@@ -34,32 +34,22 @@ double cpu_seconds(pid_t pid) {
 
 std::string_view to_string(SolverFault fault) {
   switch (fault) {
-    case SolverFault::not_started:
-      return "not_started";
-    case SolverFault::crashed:
-      return "crashed";
-    case SolverFault::timed_out:
-      return "timed_out";
-    case SolverFault::bad_reply:
-      return "bad_reply";
-    case SolverFault::refused:
-      return "refused";
+    case SolverFault::not_started: return "not_started";
+    case SolverFault::crashed: return "crashed";
+    case SolverFault::timed_out: return "timed_out";
+    case SolverFault::bad_reply: return "bad_reply";
+    case SolverFault::refused: return "refused";
   }
   return "unknown";
 }
 
 std::string_view explain(SolverFault fault) {
   switch (fault) {
-    case SolverFault::not_started:
-      return "the solver process could not be started";
-    case SolverFault::crashed:
-      return "the solver process ended before it answered";
-    case SolverFault::timed_out:
-      return "the solver process did not answer in time and was killed";
-    case SolverFault::bad_reply:
-      return "the solver process answered with something that is not a plan";
-    case SolverFault::refused:
-      return "the solver process found the problem malformed";
+    case SolverFault::not_started: return "the solver process could not be started";
+    case SolverFault::crashed: return "the solver process ended before it answered";
+    case SolverFault::timed_out: return "the solver process did not answer in time and was killed";
+    case SolverFault::bad_reply: return "the solver process answered with something that is not a plan";
+    case SolverFault::refused: return "the solver process found the problem malformed";
   }
   return "unknown";
 }

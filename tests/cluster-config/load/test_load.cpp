@@ -11,7 +11,7 @@ using namespace signalbox::config;
 BOOST_AUTO_TEST_CASE(every_example_loads_with_its_policy) {
   std::size_t seen = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(test::source_path("cluster-config/examples"))) {
+       std::filesystem::directory_iterator(tests::source_path("cluster-config/examples"))) {
     if (entry.path().extension() != ".toml") continue;
     ++seen;
     const auto loaded = load(entry.path().string());
@@ -28,7 +28,7 @@ BOOST_AUTO_TEST_CASE(a_file_that_cannot_be_read_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(configuration_and_policy_must_fit) {
-  const auto config = load_config(test::source_path("cluster-config/examples/laptop.toml").string());
+  const auto config = load_config(tests::source_path("cluster-config/examples/laptop.toml").string());
   BOOST_REQUIRE(config.has_value());
   constexpr std::string_view text = R"(policy other version 1
 topology { zone us { region us-east } zone eu { region eu-west } }
@@ -40,5 +40,5 @@ otherwise reject 403
   const auto compiled = policy::compile_text(text, "other.policy");
   BOOST_REQUIRE(compiled.has_value());
   const std::string report = render(match(*config, *compiled), "laptop.toml");
-  test::check_golden(test::source_path("tests/cluster-config/load/mismatch.txt"), report);
+  tests::check_golden(tests::source_path("tests/cluster-config/load/mismatch.txt"), report);
 }

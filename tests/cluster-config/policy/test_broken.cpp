@@ -11,16 +11,16 @@ using namespace signalbox::policy;
 BOOST_AUTO_TEST_CASE(broken_policies_are_refused_with_these_words) {
   std::size_t seen = 0;
   for (const auto& entry :
-       std::filesystem::directory_iterator(test::source_path("tests/cluster-config/policy/broken"))) {
+       std::filesystem::directory_iterator(tests::source_path("tests/cluster-config/policy/broken"))) {
     if (entry.path().extension() != ".policy") continue;
     ++seen;
-    const std::string text = test::read_file(entry.path());
+    const std::string text = tests::read_file(entry.path());
     const std::string file = entry.path().filename().string();
     const Compilation compiled = compile(text);
     BOOST_TEST(!compiled.policy.has_value(), file << " compiles");
     BOOST_TEST(compiled.errors.size() <= max_diagnostics);
-    test::check_golden(std::filesystem::path(entry.path()).replace_extension(".txt"),
-                       render(compiled.errors, text, file));
+    tests::check_golden(std::filesystem::path(entry.path()).replace_extension(".txt"),
+                        render(compiled.errors, text, file));
   }
   BOOST_TEST(seen >= 25);
 }

@@ -8,12 +8,12 @@ using namespace signalbox;
 using namespace signalbox::policy;
 
 BOOST_AUTO_TEST_CASE(every_example_compiles_and_is_in_the_one_layout) {
-  const auto folder = test::source_path("cluster-config/examples");
+  const auto folder = tests::source_path("cluster-config/examples");
   std::size_t seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
     if (entry.path().extension() != ".policy") continue;
     ++seen;
-    const std::string text = test::read_file(entry.path());
+    const std::string text = tests::read_file(entry.path());
     const Compilation compiled = compile(text);
     BOOST_TEST(compiled.policy.has_value(), render(compiled.errors, text, entry.path().filename().string()));
     const auto formatted = format(text);

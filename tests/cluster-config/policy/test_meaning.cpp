@@ -90,12 +90,12 @@ BOOST_AUTO_TEST_CASE(classes_explain_themselves) {
   std::string text;
   for (std::size_t i = 0; i < fleet_policy().classes.size(); ++i)
     text += fleet_policy().explain(ClassIndex(i));
-  test::check_golden(test::source_path("tests/cluster-config/policy/golden/explain.txt"), text);
+  tests::check_golden(tests::source_path("tests/cluster-config/policy/golden/explain.txt"), text);
 }
 
 BOOST_AUTO_TEST_CASE(the_canonical_text_says_every_number_in_force) {
-  test::check_golden(test::source_path("tests/cluster-config/policy/golden/canonical.txt"),
-                     canonical_text(fleet_policy()));
+  tests::check_golden(tests::source_path("tests/cluster-config/policy/golden/canonical.txt"),
+                      canonical_text(fleet_policy()));
 }
 
 BOOST_AUTO_TEST_CASE(rows_hold_resolved_numbers) {
@@ -152,8 +152,8 @@ BOOST_AUTO_TEST_CASE(quantities_are_read_exactly_and_written_back) {
 
 BOOST_AUTO_TEST_CASE(the_layout_is_one) {
   const std::string text =
-      test::read_file(test::source_path("tests/cluster-config/policy/golden/loose.policy"));
+      tests::read_file(tests::source_path("tests/cluster-config/policy/golden/loose.policy"));
   const auto formatted = format(text);
   BOOST_REQUIRE(formatted.has_value());
-  test::check_golden(test::source_path("tests/cluster-config/policy/golden/formatted.policy"), *formatted);
+  tests::check_golden(tests::source_path("tests/cluster-config/policy/golden/formatted.policy"), *formatted);
 }

@@ -10,7 +10,7 @@ using namespace signalbox::policy;
 
 namespace {
 
-const std::filesystem::path page = test::source_path("docs/policy.md");
+const std::filesystem::path page = tests::source_path("docs/policy.md");
 
 /// The blocks fenced as `policy`, one after the other.
 std::string blocks(const std::string& text) {
@@ -28,7 +28,7 @@ std::string blocks(const std::string& text) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_blocks_of_the_page_are_one_policy) {
-  const std::string text = blocks(test::read_file(page));
+  const std::string text = blocks(tests::read_file(page));
   const Compilation compiled = compile(text);
   BOOST_REQUIRE_MESSAGE(compiled.policy.has_value(), render(compiled.errors, text, "docs/policy.md"));
   BOOST_TEST(compiled.policy->classes.size() == 5u);
@@ -36,7 +36,7 @@ BOOST_AUTO_TEST_CASE(the_blocks_of_the_page_are_one_policy) {
 
 BOOST_AUTO_TEST_CASE(the_numbers_of_the_page_are_the_table) {
   constexpr std::string_view begin = "<!-- numbers -->\n", end = "<!-- end of numbers -->\n";
-  const std::string text = test::read_file(page);
+  const std::string text = tests::read_file(page);
   const std::size_t from = text.find(begin) + begin.size();
-  test::check_golden(page, text.substr(0, from) + numbers_as_markdown() + text.substr(text.find(end)));
+  tests::check_golden(page, text.substr(0, from) + numbers_as_markdown() + text.substr(text.find(end)));
 }

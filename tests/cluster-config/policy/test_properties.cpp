@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(layout_and_canonical_text_keep_the_hash) {
 
 BOOST_AUTO_TEST_CASE(damaged_policies_are_refused_within_the_text_or_mean_what_they_say) {
   const std::string good =
-      signalbox::test::read_file(signalbox::test::source_path("cluster-config/examples/laptop.policy"));
+      signalbox::tests::read_file(signalbox::tests::source_path("cluster-config/examples/laptop.policy"));
   const auto lines = std::ranges::count(good, '\n') + 1;
   constexpr std::string_view bytes = "{}()[],;|<>=!.-*#\"% \n\t\x80z9";
   Rng rng(3);

@@ -10,10 +10,10 @@ using namespace signalbox::config;
 
 namespace {
 
-const std::filesystem::path folder = test::source_path("tests/cluster-config/schema");
+const std::filesystem::path folder = tests::source_path("tests/cluster-config/schema");
 
 Config good(const Overrides& overrides = {}, std::string_view more = {}) {
-  const std::string text = test::read_file(folder / "good.toml") + std::string(more);
+  const std::string text = tests::read_file(folder / "good.toml") + std::string(more);
   Parsed parsed = parse_config(text, "configs/good.toml", overrides);
   BOOST_REQUIRE_MESSAGE(parsed.config.has_value(), render(parsed.mistakes, "good.toml"));
   return std::move(*parsed.config);
@@ -28,16 +28,16 @@ BOOST_AUTO_TEST_CASE(broken_configurations_are_refused_with_these_words) {
     if (entry.path().extension() != ".toml") continue;
     ++seen;
     const std::string file = entry.path().filename().string();
-    const Parsed parsed = parse_config(test::read_file(entry.path()), file);
+    const Parsed parsed = parse_config(tests::read_file(entry.path()), file);
     BOOST_TEST(!parsed.config.has_value(), file << " is accepted");
-    test::check_golden(std::filesystem::path(entry.path()).replace_extension(".txt"),
-                       render(parsed.mistakes, file));
+    tests::check_golden(std::filesystem::path(entry.path()).replace_extension(".txt"),
+                        render(parsed.mistakes, file));
   }
   BOOST_TEST(seen >= 12);
 }
 
 BOOST_AUTO_TEST_CASE(a_small_fleet_is_resolved_whole) {
-  test::check_golden(folder / "good.txt", summary(good()));
+  tests::check_golden(folder / "good.txt", summary(good()));
   const Config config = good();
   BOOST_TEST(config.policy == "configs/t.policy");
   BOOST_TEST(config.state_dir == ".signalbox/t");
@@ -102,7 +102,7 @@ rtt = "5ms"
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_is_declared_as_fast_as_its_scale_says) {
-  std::string text = test::read_file(folder / "good.toml");
+  std::string text = tests::read_file(folder / "good.toml");
   text.replace(text.find("kind = \"sim\""), 12,
                "kind = \"sim\"\ncapacity_scale = 2\nsimulated = { speed = 0.5 }");
   const Parsed parsed = parse_config(text, "good.toml");
@@ -129,6 +129,6 @@ BOOST_AUTO_TEST_CASE(every_setting_lies_in_a_declared_table_and_says_what_it_is)
 }
 
 BOOST_AUTO_TEST_CASE(the_settings_page_is_the_table) {
-  test::check_golden(test::source_path("docs/settings.md"), settings_as_markdown());
+  tests::check_golden(tests::source_path("docs/settings.md"), settings_as_markdown());
   BOOST_TEST(settings_as_text().find("leader_timeout") != std::string::npos);
 }

@@ -1,7 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "messages/codec/codec.hpp"
-#include "tests/support/golden.hpp"
+#include "tests/support/files.hpp"
 #include "tests/support/random_message.hpp"
 #include "tests/support/results.hpp"
 #include "tests/support/source_dir.hpp"
@@ -38,8 +38,8 @@ BOOST_AUTO_TEST_CASE(bytes_and_json_of_every_message_stay_as_they_are) {
     const auto& info = schema::catalog()[i];
     const auto stem = fmt::format("tests/golden/messages/{}.v{}", info.name, info.version);
     const auto body = codec::encode(sample(i));
-    tests::matches_golden(stem + ".hex", to_hex(body) + "\n");
-    tests::matches_golden(stem + ".json", codec::to_json(sample(i)) + "\n");
+    tests::check_golden(root / (stem + ".hex"), to_hex(body) + "\n");
+    tests::check_golden(root / (stem + ".json"), codec::to_json(sample(i)) + "\n");
     const auto decoded = codec::decode(info.kind, body);
     BOOST_TEST_REQUIRE(decoded.has_value(), tests::error_of(decoded));
     BOOST_TEST(codec::to_json(*decoded) == codec::to_json(sample(i)));
@@ -69,12 +69,12 @@ BOOST_AUTO_TEST_CASE(bytes_of_the_envelope_stay_as_they_are) {
   e.sent = 90s, e.sent_wall = Duration(1'700'000'000'000'000'000), e.kind = 33, e.version = 2;
   e.config_fingerprint = 0xfedcba9876543210;
   const auto bytes = codec::encode(e);
-  tests::matches_golden("tests/golden/messages/envelope.v1.hex", to_hex(bytes) + "\n");
+  tests::check_golden(root / "tests/golden/messages/envelope.v1.hex", to_hex(bytes) + "\n");
   const auto decoded = codec::decode_envelope(bytes);
   BOOST_TEST_REQUIRE(decoded.has_value());
   BOOST_TEST((*decoded == e));
 }
 
 BOOST_AUTO_TEST_CASE(the_page_on_messages_is_the_catalog) {
-  tests::matches_golden("docs/messages.md", codec::describe_catalog());
+  tests::check_golden(root / "docs/messages.md", codec::describe_catalog());
 }

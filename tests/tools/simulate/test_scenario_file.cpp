@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <boost/test/unit_test.hpp>
+#include <fstream>
 
 #include "tests/support/files.hpp"
 #include "tools/simulate/scenario_file.hpp"
@@ -22,7 +23,7 @@ struct Folder {
 };
 
 const std::string top =
-    "topology = \"" + test::source_path("cluster-config/examples/laptop.toml").string() + "\"\n";
+    "topology = \"" + tests::source_path("cluster-config/examples/laptop.toml").string() + "\"\n";
 const std::string load =
     "[[load]]\nname = \"a\"\ncluster = \"east\"\nmodel = \"m-large\"\nrate = 1\nprompt_tokens = 10\n";
 
@@ -30,7 +31,7 @@ const std::string load =
 
 BOOST_FIXTURE_TEST_CASE(the_scenarios_of_the_tree_are_read, Folder) {
   std::size_t seen = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(test::source_path("tests/scenarios"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(tests::source_path("tests/scenarios"))) {
     if (entry.path().extension() != ".toml") continue;
     const auto scenario = read_scenario(entry.path().string());
     BOOST_TEST(scenario.has_value(), entry.path() << (scenario ? "" : ": " + scenario.error().text()));

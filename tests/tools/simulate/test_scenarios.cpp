@@ -11,7 +11,7 @@ using namespace signalbox::simulate;
 namespace {
 
 Report run(const char* file) {
-  auto scenario = read_scenario(test::source_path(file).string());
+  auto scenario = read_scenario(tests::source_path(file).string());
   BOOST_REQUIRE_MESSAGE(scenario.has_value(), (scenario ? "" : scenario.error().text()));
   World world(*scenario);
   Report report = world.run();

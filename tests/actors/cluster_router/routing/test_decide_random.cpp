@@ -243,7 +243,7 @@ class RandomWorld {
 
 BOOST_AUTO_TEST_CASE(decide_agrees_with_the_slow_evaluator) {
   constexpr std::uint64_t asks_per_world = 25;
-  const std::uint64_t cases = signalbox::test::size_of_test("decide_agrees_with_the_slow_evaluator");
+  const std::uint64_t cases = signalbox::tests::size_of_test("decide_agrees_with_the_slow_evaluator");
   for (std::uint64_t world = 0; world < cases / asks_per_world; ++world) {
     Rng rng(world);
     RandomWorld random(rng);

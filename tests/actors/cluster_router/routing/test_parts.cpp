@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(cache_index_against_a_list) {
     return n;
   };
   Rng rng(5);
-  const std::uint64_t operations = signalbox::test::size_of_test("cache_index_against_a_list");
+  const std::uint64_t operations = signalbox::tests::size_of_test("cache_index_against_a_list");
   for (std::uint64_t i = 0; i < operations; ++i) {
     // A tree of prompts: block j depends on the choices up to j.
     PromptBlocks prompt;
@@ -267,7 +267,7 @@ BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_drain_within_its_bounds) {
   DrainRate rate;
   const policy::Queue bounds;
   BOOST_TEST((rate.retry_after(0, bounds, at(0), rng) == bounds.retry_after_high));  // nothing leaves
-  for (int i = 0; i < 1'000; ++i) rate.left(at(i * 0.1));        // ten a second
+  for (int i = 0; i < 1'000; ++i) rate.left(at(i * 0.1));                            // ten a second
   for (int i = 0; i < 100; ++i) {
     const double wait = to_seconds(rate.retry_after(99, bounds, at(100), rng));
     BOOST_TEST((wait >= 8 && wait <= 13), wait);

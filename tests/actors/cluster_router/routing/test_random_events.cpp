@@ -204,7 +204,7 @@ class RandomGateway {
 
 BOOST_AUTO_TEST_CASE(dispatcher_under_random_events) {
   constexpr std::uint64_t events = 2'000;
-  const std::uint64_t runs = signalbox::test::size_of_test("dispatcher_under_random_events") / events;
+  const std::uint64_t runs = signalbox::tests::size_of_test("dispatcher_under_random_events") / events;
   std::size_t refused = 0, forwarded = 0;
   for (std::uint64_t run = 0; run < runs; ++run) {
     BOOST_TEST_CONTEXT("run " << run) {

@@ -1,18 +1,15 @@
 // A short life of a small engine as text: admission, chunks, reuse, preemption, faults. Rewritten with
 // SIGNALBOX_REWRITE=1.
 #include <boost/test/unit_test.hpp>
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 #include "drive.hpp"
-#include "tests/support/source_dir.hpp"
+#include "tests/support/files.hpp"
 
 using namespace signalbox;
 using namespace signalbox::engine_sim;
 
 namespace {
-const std::string golden = signalbox::tests::source_path("tests/tools/engine_sim/machine/transcript.txt");
+const std::filesystem::path golden = signalbox::tests::source_path("tests/tools/engine_sim/machine/transcript.txt");
 
 std::string line(const Event& e) {
   std::string text = fmt::format("{:8.3f} ms  {:<13}", to_seconds(e.at - at_s(0)) * 1e3, to_string(e.kind));
@@ -73,9 +70,5 @@ std::string transcript() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_transcript_is_as_recorded) {
-  const std::string now = transcript();
-  if (std::getenv("SIGNALBOX_REWRITE")) std::ofstream(golden) << now;
-  std::stringstream recorded;
-  recorded << std::ifstream(golden).rdbuf();
-  BOOST_TEST(now == recorded.str());
+  signalbox::tests::check_golden(golden, transcript());
 }
