@@ -35,7 +35,7 @@ def test_a_process_that_dies_is_started_again(new_fleet):
     assert row["last_end"] == "killed by signal 9 (Killed)"
 
 
-def test_restart_stops_one_process_in_order(new_fleet):
+def test_one_process_is_restarted_and_stopped_in_order(new_fleet):
     fleet = new_fleet(LAPTOP).up()
     before = fleet.processes()
     fleet.signalbox("restart", "proxy-east")
@@ -46,6 +46,10 @@ def test_restart_stops_one_process_in_order(new_fleet):
     unknown = fleet.signalbox("restart", "proxy-north", check=False)
     assert unknown.returncode == 2
     assert "no process is called 'proxy-north'; there are bus-1" in unknown.stderr
+    fleet.signalbox("stop", "proxy-east")
+    wait_for("proxy-east is down", lambda: (row := fleet.processes()["proxy-east"])["runs"] == "idle" and row["pid"] is None, 20)
+    fleet.signalbox("restart", "proxy-east")
+    wait_for("proxy-east is ready again", lambda: fleet.processes()["proxy-east"]["ready"], 20)
 
 
 def test_children_end_when_the_launcher_is_killed_and_up_works_again(new_fleet):

@@ -45,8 +45,9 @@ Status down(const cli::Fleet& fleet, Duration longest) {
   return {};
 }
 
-Status restart(const cli::Fleet& fleet, const std::string& process) {
-  const auto answer = ask(fleet.config.state_dir, "restart " + process, answer_time);
+/// Asks the launcher to do something with one process: "restart NAME", "stop NAME".
+Status order(const cli::Fleet& fleet, const std::string& what) {
+  const auto answer = ask(fleet.config.state_dir, what, answer_time);
   if (!answer) return tl::unexpected(answer.error());
   constexpr std::string_view refused = "error: ";
   if (answer->starts_with(refused))
@@ -131,7 +132,22 @@ void add_restart(CLI::App& app) {
   auto options = std::make_shared<Options>();
   command.add_option("PROCESS", options->process, "its id, or a simulated engine's name")->required();
   on_fleet(command, options,
-           [](const cli::Fleet& fleet, const Options& o) { return restart(fleet, o.process); });
+           [](const cli::Fleet& fleet, const Options& o) { return order(fleet, "restart " + o.process); });
+}
+
+void add_stop(CLI::App& app) {
+  struct Options {
+    cli::FleetOptions fleet;
+    std::string process;
+  };
+  CLI::App& command = *app.add_subcommand("stop", "Stop one process of a running fleet and leave it down");
+  command.footer(
+      "'signalbox restart' starts it again; 'signalbox down' stops the whole fleet.\n\n"
+      "Example:\n  signalbox stop optimizer-2 --config cluster-config/examples/laptop.toml");
+  auto options = std::make_shared<Options>();
+  command.add_option("PROCESS", options->process, "its id, or a simulated engine's name")->required();
+  on_fleet(command, options,
+           [](const cli::Fleet& fleet, const Options& o) { return order(fleet, "stop " + o.process); });
 }
 
 }  // namespace signalbox::launcher

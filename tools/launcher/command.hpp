@@ -1,4 +1,4 @@
-// `signalbox up`, `down`, `status` and `restart`.
+// `signalbox up`, `down`, `status`, `restart` and `stop`.
 #pragma once
 
 namespace CLI {
@@ -11,5 +11,6 @@ void add_up(CLI::App& app);
 void add_down(CLI::App& app);
 void add_status(CLI::App& app);
 void add_restart(CLI::App& app);
+void add_stop(CLI::App& app);
 
 }  // namespace signalbox::launcher

@@ -285,33 +285,47 @@ std::vector<fleet_view::Table> Launcher::status() const {
 }
 
 std::string Launcher::answer(std::string_view question) {
-  constexpr std::string_view restart = "restart ";
+  constexpr std::string_view restart = "restart ", stop_one = "stop ";
   if (question == "status") return fleet_view::as_text(status());
   if (question == "status json") return fleet_view::as_json(status());
   if (question.starts_with(restart)) return answer_restart(question.substr(restart.size()));
+  if (question.starts_with(stop_one)) return answer_stop(question.substr(stop_one.size()));
   if (question == "stop") {
     if (!stopping_) begin_stop();
     tick_.arm(loop_.now());
     return "stopping\n";
   }
-  return "error: status, status json, restart NAME or stop\n";
+  return "error: status, status json, restart NAME, stop NAME or stop\n";
+}
+
+Result<Launcher::Child*> Launcher::child_called(std::string_view name) {
+  if (stopping_) return fail(ErrorKind::conflict, "the fleet is being stopped");
+  const auto child =
+      std::find_if(children_.begin(), children_.end(), [&](const Child& c) { return c.plan.name == name; });
+  if (child != children_.end()) return &*child;
+  std::string names;
+  for (const Child& c : children_) names += " " + c.plan.name;
+  return fail(ErrorKind::not_found, fmt::format("no process is called '{}'; there are{}", name, names));
 }
 
 std::string Launcher::answer_restart(std::string_view name) {
-  const auto child =
-      std::find_if(children_.begin(), children_.end(), [&](const Child& c) { return c.plan.name == name; });
-  if (child == children_.end()) {
-    std::string names;
-    for (const Child& c : children_) names += " " + c.plan.name;
-    return fmt::format("error: no process is called '{}'; there are{}\n", name, names);
-  }
-  if (stopping_) return "error: the fleet is being stopped\n";
+  const auto child = child_called(name);
+  if (!child) return fmt::format("error: {}\n", child.error().text());
   options_.note(fmt::format("{}: restart asked for", name));
-  child->life.restart(loop_.now());
-  child->signalled = loop_.now();
-  if (child->process.pid > 0) ::kill(child->process.pid, SIGTERM);
+  (*child)->life.restart(loop_.now());
+  (*child)->signalled = loop_.now();
+  if ((*child)->process.pid > 0) ::kill((*child)->process.pid, SIGTERM);
   tick_.arm(loop_.now());
   return "restarting\n";
+}
+
+std::string Launcher::answer_stop(std::string_view name) {
+  const auto child = child_called(name);
+  if (!child) return fmt::format("error: {}\n", child.error().text());
+  options_.note(fmt::format("{}: stop asked for", name));
+  stop(**child);
+  tick_.arm(loop_.now());
+  return "stopping\n";
 }
 
 }  // namespace signalbox::launcher

@@ -69,7 +69,10 @@ class Launcher final : private net::Watcher {
   const schema::Beat* beat_of(const Child& child) const;
   std::vector<fleet_view::Table> status() const;
   std::string answer(std::string_view question);
+  /// Errors: not_found with the names that there are, conflict while the fleet is being stopped.
+  Result<Child*> child_called(std::string_view name);
   std::string answer_restart(std::string_view name);
+  std::string answer_stop(std::string_view name);
 
   LauncherOptions options_;
   const config::Config& config_;

@@ -14,6 +14,7 @@ void add_commands(CLI::App& app) {
   launcher::add_up(app);
   launcher::add_status(app);
   launcher::add_restart(app);
+  launcher::add_stop(app);
   launcher::add_down(app);
   order::add_drain(app);
   order::add_order(app);
