@@ -1,0 +1,148 @@
+"""What is done to a fleet, and how it is made whole again."""
+
+import json
+import os
+import pathlib
+import signal
+import socket
+import time
+import urllib.request
+
+from bus_watch import BusWatch
+from fleet import Fleet, wait_for
+from load import Load, chat, unlike
+
+CONTROL_PLANE = ["optimizer-1", "optimizer-2", "monitor", "monitor-2", "keeper", "proxy-east", "proxy-west", "bus-1", "bus-2"]
+
+
+class Rig:
+    """A fleet, its bus under watch, and the faults that are in force."""
+
+    def __init__(self, fleet: Fleet, bus: BusWatch):
+        self.fleet, self.bus = fleet, bus
+        self.urls = {r: fleet.url(r) for r in bus.routers}
+        self._down: set[str] = set()
+        self._frozen: set[int] = set()
+        self._faulty: set[str] = set()
+
+    # --- the launcher
+
+    def ask(self, question: str) -> str:
+        """The launcher's answer, without the price of a command's start."""
+        folder = os.open(self.fleet.state, os.O_PATH | os.O_DIRECTORY)
+        try:
+            with socket.socket(socket.AF_UNIX) as line:
+                line.settimeout(20)
+                line.connect(f"/proc/self/fd/{folder}/launcher.sock")
+                line.sendall(question.encode() + b"\n")
+                return b"".join(iter(lambda: line.recv(65536), b"")).decode()
+        finally:
+            os.close(folder)
+
+    def processes(self) -> dict[str, dict]:
+        return {row["process"]: row for row in json.loads(self.ask("status json"))["processes"]}
+
+    def pid(self, name: str) -> int:
+        return self.processes()[name]["pid"]
+
+    # --- faults
+
+    def kill(self, name: str) -> float:
+        """Kills a process, which its launcher starts again; the time at which it died."""
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGKILL)
+        return time.monotonic()
+
+    def kill_and_hold(self, names: list[str]) -> float:
+        """Kills processes at once and keeps them down; the time at which they died."""
+        running = self.processes()
+        pids = [running[name]["pid"] for name in names]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)  # so that the launcher's SIGTERM does not let it end in order
+        for name in names:
+            self.ask(f"stop {name}")
+        died = time.monotonic()
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        self._down |= set(names)
+        return died
+
+    def bring_back(self, names: list[str]) -> None:
+        for name in names:
+            self.ask(f"restart {name}")
+        self._down -= set(names)
+
+    def freeze(self, name: str) -> int:
+        pid = self.pid(name)
+        os.kill(pid, signal.SIGSTOP)
+        self._frozen.add(pid)
+        return pid
+
+    def thaw(self, pid: int) -> float:
+        self._frozen.discard(pid)
+        os.kill(pid, signal.SIGCONT)
+        return time.monotonic()
+
+    def engine_fault(self, engine: str, **faults) -> float:
+        """Sets a simulated engine's injected faults; none: clears them."""
+        address = next(e["url"] for e in self.fleet.config["engine"] if e["name"] == engine)
+        url = self.processes()[engine]["serves"] if "+" in address else address.removeprefix("http://")
+        body = json.dumps({"reset": True, **faults}).encode()
+        request = urllib.request.Request(f"http://{url}/admin/faults", body, {"content-type": "application/json"})
+        with urllib.request.urlopen(request, timeout=5):
+            pass
+        (self._faulty.add if faults else self._faulty.discard)(engine)
+        return time.monotonic()
+
+    # --- whole again
+
+    def mend(self) -> None:
+        for pid in list(self._frozen):
+            self.thaw(pid)
+        for engine in list(self._faulty):
+            self.engine_fault(engine)
+        if self._down:
+            self.bring_back(sorted(self._down))
+
+    def settle(self, timeout_s: float = 60) -> None:
+        """Waits until every process runs and is ready, somebody leads, and every router has the leader's plan."""
+        def whole():
+            rows = self.processes()
+            tardy = [n for n, r in rows.items() if r["runs"] != "running" or not (r["ready"] or r["role"] == "engine-sim")]
+            return not tardy and self.leader() is not None
+        wait_for("the fleet is whole", whole, timeout_s, 0.1)
+
+    def leader(self) -> str | None:
+        """Who leads by the latest beats, if its standby stands by."""
+        beats = {name: self.bus.last("beat", name) for name in ("optimizer-1", "optimizer-2")}
+        fresh = {n: b for n, b in beats.items() if b and time.monotonic() - b.at < 1.5}
+        leading = [n for n, b in fresh.items() if b.body["leads"] and b.body["ready"]]
+        return leading[0] if len(leading) == 1 and len(fresh) == 2 else None
+
+    def term(self) -> int:
+        return max(h.version[0] for h in self.bus.of("routing_snapshot"))
+
+
+TOKENS = 8
+
+
+def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] = ("m-large", "m-small"), stream: bool = False,
+                tokens: int = TOKENS) -> Load:
+    """Requests over all routers and these models in turn."""
+    urls = list(rig.urls.values())
+    def send(n: int):
+        return chat(urls[n % len(urls)], models[n // len(urls) % len(models)], unlike(n + 1_000_000 * seed), tokens, stream=stream)
+    return Load(send, rate_per_s, seed)
+
+
+def bad(answers) -> list:
+    return [a for a in answers if not a.good]
+
+
+def cpu_seconds(pid: int) -> float:
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes(pid: int) -> int:
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
