@@ -13,9 +13,10 @@ sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 from bus_watch import BusWatch  # noqa: E402
 from faults import Rig  # noqa: E402
 from figures import Figures  # noqa: E402
-from fleet import EXAMPLES, SOAK, Fleet, example  # noqa: E402
+from fleet import EXAMPLES, Fleet, example  # noqa: E402
 
-FIGURES = Figures(SOAK)
+SIZE = os.environ.get("SIGNALBOX_TEST_SIZE") or "ci"
+FIGURES = Figures(SIZE == "soak")
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,7 @@ def seed() -> int:
 def size():
     """size(name): the value of [chaos_<name>] in tests/sizes.toml, for CI or for the soak."""
     sizes = tomllib.loads((ROOT / "tests/sizes.toml").read_text())
-    return lambda name: sizes[f"chaos_{name}"]["soak" if SOAK else "ci"]
+    return lambda name: sizes[f"chaos_{name}"][SIZE]
 
 
 @pytest.fixture
