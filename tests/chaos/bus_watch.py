@@ -8,7 +8,8 @@ import threading
 
 from fleet import Fleet, wait_for
 
-HEARD = ["beat", "snapshot_receipt", "routing_snapshot", "keep_alive", "health_verdict", "alert", "outcome_report"]
+HEARD = ["beat", "snapshot_receipt", "routing_snapshot", "keep_alive", "health_verdict", "alert", "outcome_report", "engine_signal",
+         "fleet_table", "policy", "order"]
 
 Version = tuple[int, str, int]  # term, optimizer, sequence
 
@@ -21,7 +22,10 @@ def version_of(body: dict) -> Version:
 class Heard:
     at: float
     kind: str
+    topic: str
     source: str
+    life: int  # the random part of the sender's incarnation
+    sequence: int
     body: dict
 
     @property
@@ -49,7 +53,8 @@ class BusWatch:
     def _read(self) -> None:
         for line in self.tap.stdout:
             message = json.loads(line)
-            heard = Heard(message["sent_s"], message["message"], message["source"], message["body"])
+            heard = Heard(message["sent_s"], message["message"], message["topic"], message["source"],
+                          message["incarnation"]["random"], message["sequence"], message["body"])
             self._heard.setdefault(heard.kind, []).append(heard)
 
     def stop(self) -> None:

@@ -1,0 +1,188 @@
+"""What is said by those who may not say it, and those who listen badly."""
+
+import itertools
+import random
+import socket
+import threading
+import time
+
+import zmq
+
+from faults import bad, client_load, resident_bytes
+from fleet import wait_for
+from member import KINDS, Member, endpoints, incarnation_after, keys_of, stranger
+
+FORWARDERS = ["bus-1", "bus-2"]
+FORGED = 1 << 41  # sequences of forgeries start here: no honest process gets that far
+
+
+def captured(fleet, count: int) -> list[list[bytes]]:
+    """Messages as they pass, from a member's own ear."""
+    listener = Member(fleet, keys_of(fleet, "tool"))
+    ear = listener.listen("", rcvtimeo=2000)
+    frames = [ear.recv_multipart() for _ in range(count)]
+    listener.close()
+    return [f[:4] for f in frames]
+
+
+def forgeries(member: Member, honest: list[list[bytes]], rng: random.Random):
+    """Endless messages that must not get anywhere, whoever sends them."""
+    numbers = itertools.count(FORGED)
+    snapshot = {1: [[9_999, "optimizer-1"], 1], 2: "east", 17: "forged"}
+    while True:
+        topic, envelope, body, proof = rng.choice(honest)
+        flipped = bytearray(body)
+        if flipped:
+            flipped[rng.randrange(len(flipped))] ^= 1 << rng.randrange(8)
+        yield [topic, envelope, body, proof]  # replayed
+        yield [topic, envelope, body[:rng.randrange(len(body) + 1)], proof]  # truncated
+        yield [topic, envelope, bytes(flipped), proof]
+        yield [topic[:-1], envelope, body, proof]
+        yield [topic, envelope]
+        yield [topic, envelope, body, proof, b"12345678", b"more"]
+        yield [rng.randbytes(rng.randrange(64)) for _ in range(rng.randrange(1, 6))]
+        yield [topic, envelope, b"\xdd\x7f\xff\xff\xff", proof]
+        yield [topic, envelope, b"\x91" * 3000, proof]
+        yield [topic, envelope, rng.randbytes(5000), proof]  # longer than most kinds may be
+        yield member.frames("routing_snapshot", "snapshot/east/optimizer-1/", snapshot, "optimizer-1", next(numbers))
+        yield member.frames("routing_snapshot", f"snapshot/east/{member.keys.id}/", snapshot, sequence=next(numbers))
+        yield member.frames("health_verdict", "verdict/e1/monitor/", {1: "e1", 3: 3}, "monitor", next(numbers))
+        yield member.frames("policy", "policy/keeper/", {1: "open", 2: 99, 4: "policy open version 99"}, "keeper", next(numbers))
+        yield member.frames("order", "order/all/", {1: "all", 2: "x", 3: 4}, "tool", next(numbers))
+        yield member.frames("engine_signal", "signal/east/e1/", {1: "east", 2: "e1"}, sequence=next(numbers))
+
+
+def heard_twice_or_forged(rig, since: float) -> list:
+    seen, wrong = set(), []
+    for kind in KINDS:
+        for h in rig.bus.of(kind):
+            key = (h.topic, h.source, h.life, h.sequence)
+            if h.sequence >= FORGED or key in seen:
+                wrong.append(key)
+            seen.add(key)
+    return wrong
+
+
+def garbage(fleet, rng: random.Random, count: int) -> None:
+    """Bytes that are no ZeroMQ, on both of a forwarder's ports."""
+    for n in range(count):
+        port = int(endpoints(fleet, FORWARDERS[n % 2])[n // 2 % 2].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=5) as line:
+            greeting = bytes.fromhex("ff00000000000000017f") if n % 3 else b""
+            line.sendall(greeting + rng.randbytes(rng.randrange(1, 2000)))
+
+
+def test_forged_messages(rig, figures, size, seed):
+    """Forged, replayed, truncated, oversized, random messages, from a stranger and from a member out of its topics."""
+    rng, each = random.Random(seed), size("forged_messages") // 4
+    pids = {name: row["pid"] for name, row in rig.processes().items()}
+    honest = captured(rig.fleet, 200)
+    honest = [f for f in honest if b"beat/tool" not in f[0]]
+    began = time.monotonic()
+    sent = 0
+    for forwarder, keys in itertools.product(FORWARDERS, (stranger(rig.fleet), keys_of(rig.fleet, "proxy-west"))):
+        member = Member(rig.fleet, keys, forwarder)
+        if keys.id != "stranger":
+            wait_for_connection(member)
+        for frames in itertools.islice(forgeries(member, honest, rng), each):
+            member.out.send_multipart(frames)
+            sent += 1
+            if sent % 500 == 0:
+                time.sleep(0.02)  # the queue of what is not yet on the wire is finite
+        member.out.send_multipart([b"order/all/", b"", bytes(17 << 20), b""])  # longer than any message
+        time.sleep(0.3)
+        member.close()
+    garbage(rig.fleet, rng, 40)
+    last = time.monotonic()
+    rig.bus.adoption("plans go on", lambda v: True, last, 20)
+    assert {name: row["pid"] for name, row in rig.processes().items()} == pids, "nobody died"
+    figures("messages sent", sent)
+    figures("accepted", len(heard_twice_or_forged(rig, began)), most=0, exact=True)
+    refused = max(h.body["messages_refused"] for h in rig.bus.of("beat", last) if h.source in FORWARDERS)
+    assert refused > each / 2, "the forwarder saw the member's"
+
+
+def wait_for_connection(member: Member) -> None:
+    """Until the member's socket is connected: a PUB's peer has subscribed."""
+    monitor = member.out.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
+    again = member.out.get(zmq.LAST_ENDPOINT)
+    assert again
+    monitor.rcvtimeo = 3000
+    try:
+        monitor.recv_multipart()
+    except zmq.Again:
+        pass  # it was there before we looked
+    member.out.disable_monitor()
+    time.sleep(0.2)
+
+
+def test_stalled_and_passing_subscribers(rig, figures, size, seed):
+    """Stalled subscriber; subscribers coming and going."""
+    pids = [rig.pid(name) for name in FORWARDERS]
+    before = [resident_bytes(pid) for pid in pids]
+    members = [Member(rig.fleet, keys_of(rig.fleet, "tool"), name) for name in FORWARDERS]
+    stalled = [m.listen("", rcvhwm=1, rcvbuf=4096) for m in members]
+    for member in members:
+        member.wait_joined(rig.fleet)
+    peak, stop = list(before), threading.Event()
+
+    def flood():
+        body = {1: "flood", 2: False, 3: 0, 4: "x" * 1000, 5: "y" * 250, 6: ""}
+        while not stop.is_set():
+            for member in members:
+                member.say("alert", "alert/flood/", body)
+            time.sleep(0.002)
+    thread = threading.Thread(target=flood)
+    thread.start()
+    began = time.monotonic()
+    passing = 0
+    try:
+        while time.monotonic() < began + size("stalled_subscriber_s") or passing < size("passing_subscribers"):
+            for n, member in enumerate(members):
+                ear = member.listen("beat/", f"@p{passing}/beat/", rcvtimeo=3000)
+                ear.recv_multipart()
+                ear.close()
+                passing += 1
+                peak[n] = max(peak[n], resident_bytes(pids[n]))
+    finally:
+        stop.set()
+        thread.join()
+        for ear, member in zip(stalled, members):
+            ear.close()
+            member.close()
+    rig.bus.adoption("plans go on", lambda v: True, time.monotonic(), 20)
+    figures("subscribers that came and went", passing)
+    figures("a forwarder's memory grew by", max(p - b for p, b in zip(peak, before)) / 2**20, "MiB", most=32)
+
+
+def test_monitor_lies(rig, figures, seed):
+    """Monitor killed; monitor that lies."""
+    load = client_load(rig, 30, seed)
+    rig.kill_and_hold(["monitor-2"])
+    liar = Member(rig.fleet, keys_of(rig.fleet, "monitor-2"))
+    liar.counter = incarnation_after(rig.fleet, "monitor-2")
+    liar.wait_joined(rig.fleet)
+    victims = rig.bus.engines[::2]
+
+    def lie(seconds: float) -> float:
+        began = time.monotonic()
+        while time.monotonic() < began + seconds:
+            for engine in victims:
+                liar.say("health_verdict", f"verdict/{engine}/monitor-2/", {1: engine, 3: 3, 4: 0.0, 6: 3, 7: "a lie"})
+            time.sleep(0.2)
+        return began
+
+    def planned(since: float) -> float:
+        """The least share of the lied-about engines in the plans of that time, over those of their models."""
+        return min(sum(sum(rig.bus.weight_rows(s, e)) for e in victims) for s in rig.bus.of("routing_snapshot", since))
+    beside = planned(lie(3) + 1)
+    rig.kill_and_hold(["monitor"])
+    alone = lie(4)
+    answers = load.stop()
+    liar.close()
+    rig.bring_back(["monitor", "monitor-2"])
+    figures("requests", len(answers))
+    figures("failed requests", len(bad(answers)), most=0, exact=True)
+    assert beside > 0.2, "while an honest monitor vouches for them the engines stay in the plan"
+    figures("engines that a lying monitor alone can take out of the plan",
+            max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in rig.bus.of("routing_snapshot", alone)))
