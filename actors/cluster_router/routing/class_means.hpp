@@ -27,6 +27,16 @@ class SmoothedMean {
   std::uint32_t samples_ = 0;
 };
 
+/// The request as the policy sees it.
+inline policy::RequestAttributes attributes_of(const RequestFacts& facts) {
+  return {facts.tenant,
+          facts.model,
+          facts.version,
+          facts.asked,
+          facts.session_hash,
+          static_cast<std::uint64_t>(facts.estimated_prompt_tokens()) + facts.max_output_tokens};
+}
+
 /// Tokens per request of one class.
 struct ClassMeans {
   SmoothedMean prompt;

@@ -89,11 +89,7 @@ schema::DecisionRecord Dispatcher::State::explain_next(const RequestFacts& facts
   record.status = 503;
   if (view == nullptr) return record;
 
-  policy::RequestAttributes attributes{facts.tenant, facts.model,        facts.version,
-                                       facts.asked,  facts.session_hash, 0};
-  attributes.estimated_tokens =
-      static_cast<std::uint64_t>(facts.estimated_prompt_tokens()) + facts.max_output_tokens;
-  const policy::Classified classified = view->policy->classify(attributes);
+  const policy::Classified classified = view->policy->classify(attributes_of(facts));
   record.rule = rule_of(classified.rule, view->policy.get(), classified.index);
   record.status = classified.status;
   record.refused = classified.rule == policy::Rule::otherwise ? schema::RefuseReason::policy_reject
@@ -101,12 +97,8 @@ schema::DecisionRecord Dispatcher::State::explain_next(const RequestFacts& facts
   if (!classified.admitted()) return record;
 
   fill_context(record, classified.index, contexts.back(), now);
-  Ask ask = means[classified.index.at()].ask(facts, view->at(classified.index), options.block_bytes);
-  ask.request_class = classified.index;
-  ask.home = sessions.find(facts.session_hash);
+  Ask ask = ask_of(facts, classified.index);
   ask.blocks = facts.blocks;
-  if (!facts.pinned_engine.empty())
-    ask.pinned = view->find_engine(facts.pinned_engine).value_or(EngineIndex{});
   record.prompt_tokens = static_cast<double>(ask.prompt_tokens);
   record.output_tokens = static_cast<double>(ask.output_tokens);
   record.seed = seed_of(next_sequence, 0);

@@ -26,6 +26,7 @@ struct OpenRequest {
   Instant deadline;
   Criticality criticality = Criticality::sheddable;
   bool stateful = false;
+  bool pin_unknown = false;  ///< the engine that keeps its state is not in the table
   std::uint64_t session_hash = 0;
   std::uint64_t prompt_bytes = 0;
   Ask ask;  ///< without its blocks
@@ -52,21 +53,36 @@ struct Dispatcher::State {
   void follow_engines(Instant now);
   void keep_context();
   const PlanContext* context(std::uint32_t number) const;
+  Batch drain(Instant now);
 
-  // One request's way.
+  // A request arrives, and leaves.
   Begun begin(RequestFacts&& facts, Instant now);
+  Ticket new_ticket();
+  void open_request(OpenRequest& request, RequestFacts&& facts, const policy::Classified& classified,
+                    std::uint64_t sequence, Instant now);
+  Ask ask_of(const RequestFacts& facts, ClassIndex request_class) const;
+  void note_opened(RecordCore& core, const OpenRequest& request, Instant now);
   Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
-  Verdict wait(OpenRequest& request, Ticket ticket, Instant now);
-  std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
   const Decision& choose(OpenRequest& request, Instant now);
-  Forward forward(OpenRequest& request, const Decision& decision, Instant now);
+  Refuse refuse_early(RecordCore& core, schema::RefuseReason reason, std::uint16_t status) const;
   Refuse refuse(OpenRequest& request, Ticket ticket, schema::RefuseReason reason, std::uint16_t status,
                 Instant now);
-  void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
-  void learn(const OpenRequest& request, const Usage& usage);
   void close(OpenRequest& request, Ticket ticket, Instant now);
 
+  // Its attempts.
+  Forward forward(OpenRequest& request, const Decision& decision, Instant now);
+  Verdict failed(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
+  std::optional<Verdict> head(OpenRequest& request, Ticket ticket, std::uint16_t status, Duration retry_after,
+                              Instant now);
+  void first_byte(OpenRequest& request, Instant now);
+  void finished(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, const Usage& usage, Instant now);
+  void client_left(OpenRequest& request, Ticket ticket, Instant now);
+  std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
+  void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
+  void learn(const OpenRequest& request, const Usage& usage);
+
   // Those who wait.
+  Verdict wait(OpenRequest& request, Ticket ticket, Instant now);
   std::optional<Ready> next_ready(Instant now);
   std::optional<Ready> first_that_may_go(Instant now);
   bool owed_to_others(EngineIndex engine, Criticality criticality) const;

@@ -1,5 +1,5 @@
-// How a dispatcher takes over a view: rows are renumbered by name, so that what is in flight, owed or held against an
-// engine follows it from one table or policy to the next.
+// How a dispatcher meets its actor: takes over views, hands out batches. With a new view rows are renumbered by name, so
+// that what is in flight, owed or held against an engine follows it from one table or policy to the next.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -148,6 +148,25 @@ void Dispatcher::State::keep_context() {
 const PlanContext* Dispatcher::State::context(std::uint32_t number) const {
   const auto found = std::ranges::find(contexts, number, &PlanContext::number);
   return found == contexts.end() ? nullptr : &*found;
+}
+
+Batch Dispatcher::State::drain(Instant now) {
+  Batch batch;
+  batch.loop = options.loop;
+  batch.number = next_batch++;
+  batch.from = drained_at == never_yet ? now : drained_at;
+  batch.until = now;
+  batch.block_bytes = options.block_bytes;
+  batch.open = static_cast<std::uint32_t>(open);
+  batch.waiting = static_cast<std::uint32_t>(room.all().size());
+  if (view != nullptr) {
+    batch.policy = view->policy->hash;
+    batch.table = view->table->content;
+  }
+  counts.drain(loads, penalties, now, batch);
+  penalties.carried_by(batch.number, now);
+  drained_at = now;
+  return batch;
 }
 
 }  // namespace signalbox::routing

@@ -13,6 +13,11 @@
 
 namespace signalbox::routing {
 
+/// Microseconds, as records keep them: at least 1, so that 0 can mean "never", and saturating.
+inline std::uint32_t record_us(Duration d) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(d / 1us, 1, UINT32_MAX));
+}
+
 /// One attempt, in microseconds since the request's arrival (saturating at 71 minutes).
 struct AttemptCore {
   std::uint32_t engine = UINT32_MAX;

@@ -1,0 +1,165 @@
+// A dispatcher and the arrival of a request: classify, admit, decide, send it off or refuse it.
+#include <algorithm>
+
+#include "actors/cluster_router/routing/dispatcher_state.hpp"
+
+namespace signalbox::routing {
+
+using schema::RefuseReason;
+using Phase = OpenRequest::Phase;
+
+Begun Dispatcher::State::begin(RequestFacts&& facts, Instant now) {
+  const std::uint64_t sequence = next_sequence++;
+  RecordCore& core = records.start(sequence);
+  core.count = count_of(sequence);
+  core.arrived_ns = now.time_since_epoch().count();
+  const DecisionId id{life, core.count};
+  if (view == nullptr) return {{}, id, refuse_early(core, RefuseReason::no_snapshot, 503)};
+  if (refusing) return {{}, id, refuse_early(core, RefuseReason::draining, 503)};
+
+  const policy::Classified classified = view->policy->classify(attributes_of(facts));
+  core.rule = classified.rule;
+  if (!classified.admitted()) {
+    const bool known = classified.rule == policy::Rule::otherwise;
+    return {{},
+            id,
+            refuse_early(core, known ? RefuseReason::policy_reject : RefuseReason::unknown_model,
+                         classified.status)};
+  }
+  const Ticket ticket = new_ticket();
+  OpenRequest& request = requests[ticket.slot];
+  open_request(request, std::move(facts), classified, sequence, now);
+  note_opened(core, request, now);
+  if (request.pin_unknown) return {ticket, id, refuse(request, ticket, RefuseReason::no_engine, 503, now)};
+  return {ticket, id, admit(request, ticket, view->at(classified.index), now)};
+}
+
+Refuse Dispatcher::State::refuse_early(RecordCore& core, RefuseReason reason, std::uint16_t status) const {
+  core.refused = reason;
+  core.status = status;
+  const policy::Queue& queue = view ? view->policy->queue : policy::Queue{};
+  return {reason, status, status == 503 ? queue.retry_after_low : Duration::zero()};
+}
+
+Ticket Dispatcher::State::new_ticket() {
+  std::uint32_t slot;
+  if (free_slots.empty()) {
+    slot = static_cast<std::uint32_t>(requests.size());
+    requests.emplace_back();
+  } else {
+    slot = free_slots.back();
+    free_slots.pop_back();
+  }
+  ++open;
+  return {slot, ++requests[slot].generation};
+}
+
+void Dispatcher::State::open_request(OpenRequest& request, RequestFacts&& facts,
+                                     const policy::Classified& classified, std::uint64_t sequence,
+                                     Instant now) {
+  const Duration longest = view->policy->timeouts.total;
+  request.phase = Phase::waiting;
+  request.sequence = sequence;
+  request.arrived = now;
+  request.deadline = now + std::min(facts.deadline.value_or(longest), longest);
+  request.criticality = classified.criticality;
+  request.stateful = facts.stateful;
+  request.session_hash = facts.session_hash;
+  request.prompt_bytes = facts.prompt_bytes;
+  request.ask = ask_of(facts, classified.index);
+  request.pin_unknown = !facts.pinned_engine.empty() && !request.ask.pinned.valid();
+  request.blocks = std::move(facts.blocks);
+  request.tried.clear();
+  request.engine = {};
+  request.attempts = 0;
+  request.status = 0;
+}
+
+Ask Dispatcher::State::ask_of(const RequestFacts& facts, ClassIndex request_class) const {
+  Ask ask = means[request_class.at()].ask(facts, view->at(request_class), options.block_bytes);
+  ask.request_class = request_class;
+  ask.home = sessions.find(facts.session_hash);
+  if (!facts.pinned_engine.empty())
+    ask.pinned = view->find_engine(facts.pinned_engine).value_or(EngineIndex{});
+  return ask;
+}
+
+void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request, Instant now) {
+  const ClassIndex request_class = request.ask.request_class;
+  core.request_class = static_cast<std::uint16_t>(request_class.value);
+  core.plan = contexts.back().number;
+  core.prompt_tokens = request.ask.prompt_tokens;
+  core.output_tokens = request.ask.output_tokens;
+  core.degraded = !view->plan_in_force(now);
+  if (view->snapshot != nullptr) {
+    core.term = view->snapshot->version.term.counter;
+    core.sequence = view->snapshot->version.sequence;
+  }
+  schema::DemandRow& demand = counts.demand(request_class);
+  ++demand.offered;
+  demand.prompt_tokens += static_cast<std::uint64_t>(request.ask.prompt_tokens);
+}
+
+Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now) {
+  if (request.deadline <= now) return refuse(request, ticket, RefuseReason::deadline_passed, 504, now);
+  if (view->plan_in_force(now) && !gate.admit(request.ask.request_class, row.admit))
+    return refuse(request, ticket, RefuseReason::shed_by_plan, 429, now);
+  budget.first_attempt();
+  const Decision& chosen = choose(request, now);
+  switch (chosen.outcome) {
+    case Outcome::chosen:
+      if (owed_to_others(chosen.engine, request.criticality)) return wait(request, ticket, now);
+      return forward(request, chosen, now);
+    case Outcome::all_at_limit: return wait(request, ticket, now);
+    case Outcome::none_left:
+    case Outcome::none_eligible: break;
+  }
+  return refuse(request, ticket, RefuseReason::no_engine, 503, now);
+}
+
+const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {
+  Ask ask = request.ask;
+  ask.blocks = request.blocks;
+  const std::uint64_t seed = seed_of(request.sequence, request.attempts);
+  Rng draws(seed);
+  decide(surroundings(), ask, request.tried, now, draws, decision);
+  if (RecordCore* core = record_of(request)) {
+    core->seed = seed;
+    core->sticky = decision.sticky;
+    note_candidates(decision, *view, now, records.detail(request.sequence));
+  }
+  return decision;
+}
+
+Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReason reason,
+                                 std::uint16_t status, Instant now) {
+  if (request.ask.request_class.valid() && request.attempts == 0)
+    ++counts.demand(request.ask.request_class).shed;
+  if (RecordCore* core = record_of(request)) {
+    core->refused = reason;
+    core->status = status;
+  }
+  Refuse answer{reason, status, Duration::zero()};
+  if (status == 429 || status == 503)
+    answer.retry_after = drain_rate.retry_after(room.all().size(), view->policy->queue, now, rng);
+  close(request, ticket, now);
+  return answer;
+}
+
+void Dispatcher::State::close(OpenRequest& request, Ticket ticket, Instant now) {
+  if (RecordCore* core = record_of(request)) core->took_us = record_us(now - request.arrived);
+  if (request.attempts > 0) drain_rate.left(now);
+  request.phase = Phase::closed;
+  request.ask = Ask{};
+  request.blocks = PromptBlocks{};
+  free_slots.push_back(ticket.slot);
+  --open;
+}
+
+OpenRequest* Dispatcher::State::find(Ticket ticket) {
+  if (ticket.slot >= requests.size()) return nullptr;
+  OpenRequest& request = requests[ticket.slot];
+  return request.generation == ticket.generation && request.phase != Phase::closed ? &request : nullptr;
+}
+
+}  // namespace signalbox::routing

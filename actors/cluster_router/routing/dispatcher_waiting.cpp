@@ -1,0 +1,87 @@
+// A dispatcher and those who wait: who goes next, and who has waited long enough.
+#include <algorithm>
+
+#include "actors/cluster_router/routing/dispatcher_state.hpp"
+
+namespace signalbox::routing {
+
+using schema::RefuseReason;
+using Phase = OpenRequest::Phase;
+
+Verdict Dispatcher::State::wait(OpenRequest& request, Ticket ticket, Instant now) {
+  const policy::Queue& queue = view->policy->queue;
+  const bool retrying = request.attempts > 0;
+  if (!retrying && (queue.depth == 0 || queue.max_wait <= Duration::zero() || outranked(request)))
+    return refuse(request, ticket, RefuseReason::shed_by_limit, 429, now);
+  request.phase = Phase::waiting;
+  const Waiting place{ticket, request.ask.request_class, request.criticality,
+                      retrying || request.ask.pinned.valid(),
+                      std::min(now + queue.max_wait, request.deadline)};
+  const auto given_up = room.add(place, queue.depth);
+  if (given_up && given_up->ticket == ticket)
+    return refuse(request, ticket, retrying ? RefuseReason::retries_exhausted : RefuseReason::queue_full,
+                  retrying ? 503 : 429, now);
+  if (given_up) evicted.push_back(given_up->ticket);
+  return Wait{place.until};
+}
+
+/// Another request that matters at least as much waits for a place there.
+bool Dispatcher::State::owed_to_others(EngineIndex engine, Criticality criticality) const {
+  return std::ranges::any_of(room.all(), [&](const Waiting& w) {
+    return !w.alone && w.criticality >= criticality && view->at(w.request_class).eligible.contains(engine);
+  });
+}
+
+/// It would be the first to be refused: something that matters more waits for the same engines.
+bool Dispatcher::State::outranked(const OpenRequest& request) const {
+  if (request.criticality != Criticality::sheddable) return false;
+  const EngineSet& mine = view->at(request.ask.request_class).eligible;
+  return std::ranges::any_of(room.all(), [&](const Waiting& w) {
+    return w.criticality > request.criticality && view->at(w.request_class).eligible.intersects(mine);
+  });
+}
+
+std::optional<Ready> Dispatcher::State::next_ready(Instant now) {
+  while (!evicted.empty()) {
+    const Ticket ticket = evicted.back();
+    evicted.pop_back();
+    OpenRequest* request = find(ticket);
+    if (request == nullptr || request->phase != Phase::waiting) continue;
+    const bool retrying = request->attempts > 0;
+    return Ready{ticket, refuse(*request, ticket,
+                                retrying ? RefuseReason::retries_exhausted : RefuseReason::queue_full,
+                                retrying ? 503 : 429, now)};
+  }
+  if (const auto expired = room.expired(now)) {
+    OpenRequest& request = requests[expired->ticket.slot];
+    room.remove(expired->ticket);
+    if (request.deadline <= now)
+      return Ready{expired->ticket,
+                   refuse(request, expired->ticket, RefuseReason::deadline_passed, 504, now)};
+    return Ready{expired->ticket, refuse(request, expired->ticket, RefuseReason::queue_timeout, 429, now)};
+  }
+  return first_that_may_go(now);
+}
+
+std::optional<Ready> Dispatcher::State::first_that_may_go(Instant now) {
+  FixedVector<ClassIndex, 32> blocked;  // more classes than this wait: the rest is asked one by one
+  for (const Waiting& w : room.all()) {
+    if (!w.alone && blocked.contains(w.request_class)) continue;
+    OpenRequest& request = requests[w.ticket.slot];
+    const Decision& chosen = choose(request, now);
+    if (chosen.outcome == Outcome::all_at_limit) {
+      if (!w.alone) blocked.push(w.request_class);
+      continue;
+    }
+    const Ticket ticket = w.ticket;
+    room.remove(ticket);
+    if (chosen.outcome == Outcome::chosen) return Ready{ticket, forward(request, chosen, now)};
+    const bool retrying = request.attempts > 0;
+    return Ready{ticket,
+                 refuse(request, ticket, retrying ? RefuseReason::retries_exhausted : RefuseReason::no_engine,
+                        503, now)};
+  }
+  return std::nullopt;
+}
+
+}  // namespace signalbox::routing
