@@ -59,7 +59,7 @@ class Figures:
             mine = [f for f in self.figures if f.row == row] or [Figure(row, "", 0, "", None, False)]
             for i, f in enumerate(mine):
                 required = "" if f.most is None else f"{f.most:g} {f.unit}".strip()
-                measured = f"{f.value:.4g} {f.unit}".strip() if f.name else ""
+                measured = f"{f.value if isinstance(f.value, int) else format(f.value, '.3g')} {f.unit}".strip() if f.name else ""
                 lines.append(f"| {row if i == 0 else ''} | {outcome if i == 0 else ''} | {f.name} | {measured} | {required} |")
         return "\n".join(lines) + "\n"
 

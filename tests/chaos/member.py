@@ -10,6 +10,7 @@ import time
 
 import msgpack
 import zmq
+from zmq.utils import z85
 
 from fleet import Fleet
 
@@ -44,7 +45,7 @@ def keys_of(fleet: Fleet, name: str) -> Keys:
 
 def stranger(fleet: Fleet) -> Keys:
     """Keys that nobody knows."""
-    public, secret = (zmq.utils.z85.decode(key) for key in zmq.curve_keypair())
+    public, secret = (z85.decode(key) for key in zmq.curve_keypair())
     return dataclasses.replace(keys_of(fleet, "tool"), id="stranger", curve_public=public, curve_secret=secret, fleet_mac=bytes(32))
 
 
@@ -67,6 +68,7 @@ class Member:
         publish, self.subscribe_at = endpoints(fleet, forwarder)
         self.server = keys.servers[forwarder]
         self.out = self._socket(zmq.PUB, sndhwm=100_000)
+        self._events = self.out.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
         self.out.connect(publish)
 
     def _socket(self, kind: int, **options) -> zmq.Socket:
@@ -83,6 +85,12 @@ class Member:
             socket.subscribe(prefix)
         socket.connect(self.subscribe_at)
         return socket
+
+    def connects(self, timeout_s: float) -> bool:
+        """Whether the forwarder lets us in."""
+        let_in = self._events.poll(int(timeout_s * 1000)) > 0
+        time.sleep(0.1 if let_in else 0)  # its subscription follows at once
+        return let_in
 
     def wait_joined(self, fleet: Fleet, timeout_s: float = 5) -> None:
         """A connection is made once what we say comes back."""
@@ -118,6 +126,7 @@ class Member:
         self.out.send_multipart(self.frames(kind, topic, body, **envelope))
 
     def close(self) -> None:
+        self.out.disable_monitor()
         self.context.destroy(linger=0)
 
 

@@ -9,7 +9,6 @@ import time
 import zmq
 
 from faults import bad, client_load, resident_bytes
-from fleet import wait_for
 from member import KINDS, Member, endpoints, incarnation_after, keys_of, stranger
 
 FORWARDERS = ["bus-1", "bus-2"]
@@ -82,8 +81,7 @@ def test_forged_messages(rig, figures, size, seed):
     sent = 0
     for forwarder, keys in itertools.product(FORWARDERS, (stranger(rig.fleet), keys_of(rig.fleet, "proxy-west"))):
         member = Member(rig.fleet, keys, forwarder)
-        if keys.id != "stranger":
-            wait_for_connection(member)
+        assert member.connects(3 if keys.id != "stranger" else 0.5) == (keys.id != "stranger")
         for frames in itertools.islice(forgeries(member, honest, rng), each):
             member.out.send_multipart(frames)
             sent += 1
@@ -100,20 +98,6 @@ def test_forged_messages(rig, figures, size, seed):
     figures("accepted", len(heard_twice_or_forged(rig, began)), most=0, exact=True)
     refused = max(h.body["messages_refused"] for h in rig.bus.of("beat", last) if h.source in FORWARDERS)
     assert refused > each / 2, "the forwarder saw the member's"
-
-
-def wait_for_connection(member: Member) -> None:
-    """Until the member's socket is connected: a PUB's peer has subscribed."""
-    monitor = member.out.get_monitor_socket(zmq.EVENT_HANDSHAKE_SUCCEEDED)
-    again = member.out.get(zmq.LAST_ENDPOINT)
-    assert again
-    monitor.rcvtimeo = 3000
-    try:
-        monitor.recv_multipart()
-    except zmq.Again:
-        pass  # it was there before we looked
-    member.out.disable_monitor()
-    time.sleep(0.2)
 
 
 def test_stalled_and_passing_subscribers(rig, figures, size, seed):
@@ -155,7 +139,7 @@ def test_stalled_and_passing_subscribers(rig, figures, size, seed):
     figures("a forwarder's memory grew by", max(p - b for p, b in zip(peak, before)) / 2**20, "MiB", most=32)
 
 
-def test_monitor_lies(rig, figures, seed):
+def test_monitor_lies(rig, figures, size, seed):
     """Monitor killed; monitor that lies."""
     load = client_load(rig, 30, seed)
     rig.kill_and_hold(["monitor-2"])
@@ -177,7 +161,7 @@ def test_monitor_lies(rig, figures, seed):
         return min(sum(sum(rig.bus.weight_rows(s, e)) for e in victims) for s in rig.bus.of("routing_snapshot", since))
     beside = planned(lie(3) + 1)
     rig.kill_and_hold(["monitor"])
-    alone = lie(4)
+    alone = lie(size("lying_monitor_s")) + size("lying_monitor_s") - 2
     answers = load.stop()
     liar.close()
     rig.bring_back(["monitor", "monitor-2"])
