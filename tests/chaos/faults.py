@@ -12,7 +12,8 @@ from bus_watch import BusWatch
 from fleet import Fleet, wait_for
 from load import Load, chat, unlike
 
-CONTROL_PLANE = ["optimizer-1", "optimizer-2", "monitor", "monitor-2", "keeper", "proxy-east", "proxy-west", "bus-1", "bus-2"]
+OPTIMIZERS = ["optimizer-1", "optimizer-2"]
+CONTROL_PLANE = [*OPTIMIZERS, "monitor", "monitor-2", "keeper", "proxy-east", "proxy-west", "bus-1", "bus-2"]
 
 
 class Rig:
@@ -113,11 +114,17 @@ class Rig:
         wait_for("the fleet is whole", whole, timeout_s, 0.1)
 
     def leader(self) -> str | None:
-        """Who leads by the latest beats, if its standby stands by."""
-        beats = {name: self.bus.last("beat", name) for name in ("optimizer-1", "optimizer-2")}
-        fresh = {n: b for n, b in beats.items() if b and time.monotonic() - b.at < 1.5}
-        leading = [n for n, b in fresh.items() if b.body["leads"] and b.body["ready"]]
-        return leading[0] if len(leading) == 1 and len(fresh) == 2 else None
+        """Who leads in the highest term, if the other one has listened for long enough to take over."""
+        snapshot = self.bus.last("routing_snapshot")
+        if not snapshot:
+            return None
+        term, leader, _ = max(s.version for s in self.bus.of("routing_snapshot", snapshot.at - 10))
+        beats = [self.bus.last("beat", name) for name in OPTIMIZERS]
+        if any(b is None or time.monotonic() - b.at > 1 or not b.body["ready"] for b in beats):
+            return None
+        leads = {b.source: b.body["leads"] for b in beats}
+        listened = all(b.body["uptime_s"] > 1.2 and b.body["term"]["counter"] == term for b in beats if b.source != leader)
+        return leader if leads.pop(leader) and not any(leads.values()) and listened else None
 
     def term(self) -> int:
         return max(h.version[0] for h in self.bus.of("routing_snapshot"))

@@ -1,5 +1,6 @@
 """Engines die, hang, crawl and are restarted; clients see none of it, or are told."""
 
+import collections
 import time
 
 from faults import bad, client_load
@@ -7,8 +8,10 @@ from fleet import wait_for
 
 
 def before_first_byte(answers) -> list:
-    """Failed requests of which the client had no byte yet."""
-    return [a for a in bad(answers) if not a.chunk_times]
+    """Failed requests of which the client had no byte yet; printed by cause."""
+    failed = [a for a in bad(answers) if not a.chunk_times]
+    print(collections.Counter((a.status, a.reason, a.error, a.attempts) for a in failed))
+    return failed
 
 
 def cut_in_silence(answers) -> list:
@@ -57,23 +60,6 @@ def test_engine_hung_and_slow(rig, figures, seed):
         figures(f"{what}: share of attempts after 5 s, to that before", after / before, "", most=0.2)
 
 
-def test_engines_restarted(rig, figures, size, seed):
-    """Engines restarted one after another under load."""
-    load = client_load(rig, 40, seed, stream=True)
-    for n in range(size("engines_restarted")):
-        engine = rig.bus.engines[n % len(rig.bus.engines)]
-        since = time.monotonic()
-        pid = rig.pid(engine)
-        rig.ask(f"restart {engine}")
-        wait_for(f"{engine} runs again", lambda: rig.pid(engine) not in (pid, None), 20, 0.02)
-        ready(rig, engine, since + 0.5)
-    answers = load.stop()
-    figures("restarts", size("engines_restarted"))
-    figures("requests", len(answers))
-    figures("failed before the first byte", len(before_first_byte(answers)), most=0, exact=True)
-    figures("streams cut without an error event", len(cut_in_silence(answers)), most=0, exact=True)
-
-
 def test_region_lost(rig, figures, seed):
     """A whole region lost."""
     west = ["w1", "w2", "w3"]
@@ -100,6 +86,23 @@ def test_region_lost(rig, figures, seed):
     figures("highest planned load, of what may be planned", max(loads), "", most=1.001, exact=True)
     weights = [sum(rig.bus.weight_rows(s, "w1")) for s in rig.bus.of("routing_snapshot", back) if s.body["cluster"] == "west"]
     figures("w1's weight going back and forth during recovery", swing(weights), "", most=0.5)
+
+
+def test_engines_restarted(rig, figures, size, seed):
+    """Engines restarted one after another under load."""
+    load = client_load(rig, 40, seed, stream=True)
+    for n in range(size("engines_restarted")):
+        engine = rig.bus.engines[n % len(rig.bus.engines)]
+        since = time.monotonic()
+        pid = rig.pid(engine)
+        rig.ask(f"restart {engine}")
+        wait_for(f"{engine} runs again", lambda: rig.pid(engine) not in (pid, None), 20, 0.02)
+        ready(rig, engine, since + 0.5)
+    answers = load.stop()
+    figures("restarts", size("engines_restarted"))
+    figures("requests", len(answers))
+    figures("failed before the first byte", len(before_first_byte(answers)), most=0, exact=True)
+    figures("streams cut without an error event", len(cut_in_silence(answers)), most=0, exact=True)
 
 
 def swing(series: list[float]) -> float:
