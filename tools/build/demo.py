@@ -2,6 +2,8 @@
 
 import argparse
 import collections
+import contextlib
+import dataclasses
 import json
 import pathlib
 import subprocess
@@ -17,7 +19,18 @@ from load import Load, chat, unlike  # noqa: E402
 from real_engine import RealEngines  # noqa: E402
 
 SECONDS = 20
-RATE_PER_ROUTER = 12
+
+
+@dataclasses.dataclass
+class Pace:
+    """What is asked of each router: far below what the engines can do on two cores, so that nothing is refused."""
+    per_s: float
+    prompt_words: int
+    max_tokens: int
+
+
+SIMULATED = Pace(per_s=12, prompt_words=40, max_tokens=24)
+REAL = Pace(per_s=1, prompt_words=6, max_tokens=12)
 
 
 def say(text: str) -> None:
@@ -35,20 +48,23 @@ def show_one_request(url: str, model: str) -> str:
     return next(line.split(": ", 1)[1] for line in head.splitlines() if line.lower().startswith("x-signalbox-decision"))
 
 
-def drive(fleet: Fleet, routers: dict[str, str], models: list[str], seconds: float, rate: float) -> tuple[dict, dict]:
-    """Load on every router for a while; answers by cluster, and the mean weight of each engine seen meanwhile."""
+def drive(fleet: Fleet, routers: dict[str, str], models: list[str], seconds: float, pace: Pace) -> tuple[dict, dict]:
+    """Load on every router for a while; answers by cluster, and what the plans meanwhile gave each engine."""
     loads = {}
     for cluster, router in routers.items():
         url = fleet.url(router)
-        loads[cluster] = Load(lambda n, url=url: chat(url, models[n % len(models)], unlike(n), 24, stream=n % 2 == 0,
-                                                      headers={"x-demo-model": models[n % len(models)]}), rate, seed=len(loads))
-    weights = collections.defaultdict(list)
+        loads[cluster] = Load(lambda n, url=url: chat(url, models[n % len(models)], unlike(n, pace.prompt_words), pace.max_tokens,
+                                                      stream=n // len(models) % 2 == 0), pace.per_s, seed=len(loads))
+    planned = collections.Counter()
     stop = threading.Event()
 
     def watch() -> None:
         while not stop.wait(1.0):
-            for row in fleet.inspect("snapshot")["weights"]:
-                weights[(row["cluster"], row["class"], row["engine"])].append(row["weight"])
+            tables = fleet.inspect("snapshot")
+            # Classes that nobody asks for have weights too; a plan is compared by what it foresaw.
+            foreseen = {(row["cluster"], row["class"]): row["planned_rps"] for row in tables["admits"]}
+            for row in tables["weights"]:
+                planned[(row["cluster"], row["engine"])] += row["weight"] * foreseen.get((row["cluster"], row["class"]), 0)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -56,32 +72,37 @@ def drive(fleet: Fleet, routers: dict[str, str], models: list[str], seconds: flo
     answers = {cluster: load.stop() for cluster, load in loads.items()}
     stop.set()
     watcher.join()
-    return answers, {key: sum(values) / len(values) for key, values in weights.items()}
+    return answers, planned
 
 
-def quantile(values: list[float], share: float) -> float:
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0
+def quantile_ms(seconds: list[float], share: float) -> str:
+    return f"{sorted(seconds)[min(len(seconds) - 1, int(share * len(seconds)))] * 1e3:.0f}" if seconds else "-"
 
 
-def show_table(fleet: Fleet, answers: dict, weights: dict) -> None:
-    engines = {row["engine"]: row for row in fleet.inspect("engines")["engines"]}
-    print(f"\n{'from':<6} {'engine':<8} {'in':<6} {'models':<10} {'requests':>8} {'share':>7} {'weight':>7} {'p50 ms':>8} {'p95 ms':>8} {'first ms':>9}")
+def share_of(part: float, whole: float) -> str:
+    return f"{part / whole:.2f}" if whole else "-"
+
+
+def show_table(fleet: Fleet, answers: dict, planned: dict) -> None:
+    engines = sorted(fleet.inspect("engines")["engines"], key=lambda row: (row["models"], row["engine"]))
+    print(f"\n{'from':<6}{'engine':<8}{'in':<6}{'model':<13}{'requests':>8}{'share':>6}{'weight':>7}{'p50 ms':>8}{'p95 ms':>8}{'TTFT ms':>9}")
     for cluster, all_answers in answers.items():
-        good = [a for a in all_answers if a.good]
-        by_engine = collections.defaultdict(list)
-        for answer in good:
-            by_engine[answer.engine].append(answer)
-        # An engine's weight is within its model's class; its share is of the requests for its model.
-        for name, row in sorted(engines.items(), key=lambda item: (item[1]["models"], item[0])):
-            mine = by_engine.get(name, [])
-            same_model = sum(len(by_engine.get(other, [])) for other, o in engines.items() if o["models"] == row["models"])
-            planned = [w for (c, _, e), w in weights.items() if (c, e) == (cluster, name) and w > 0]
-            weight = sum(planned) / len(planned) if planned else 0.0
-            times = [a.total_s * 1e3 for a in mine]
-            firsts = [a.first_byte_s * 1e3 for a in mine if a.chunk_times]
-            print(f"{cluster:<6} {name:<8} {row['cluster']:<6} {row['models']:<10} {len(mine):>8} "
-                  f"{len(mine) / same_model if same_model else 0:>7.2f} {weight:>7.2f} {quantile(times, .5):>8.0f} "
-                  f"{quantile(times, .95):>8.0f} {quantile(firsts, .5):>9.0f}")
+        served = collections.defaultdict(list)
+        for answer in all_answers:
+            served[answer.engine].append(answer)
+        for row in engines:
+            mine = served[row["engine"]]
+            rivals = [other["engine"] for other in engines if other["models"] == row["models"]]
+            times = [a.total_s for a in mine]
+            firsts = [a.first_byte_s for a in mine if a.chunk_times]
+            print(f"{cluster:<6}{row['engine']:<8}{row['cluster']:<6}{row['models']:<13}{len(mine):>8}"
+                  f"{share_of(len(mine), sum(len(served[rival]) for rival in rivals)):>6}"
+                  f"{share_of(planned[(cluster, row['engine'])], sum(planned[(cluster, rival)] for rival in rivals)):>7}"
+                  f"{quantile_ms(times, .5):>8}{quantile_ms(times, .95):>8}{quantile_ms(firsts, .5):>9}")
+    print("""
+share: of the requests from there for that model; weight: what the plans gave it, averaged
+over the demand that they foresaw. A router draws candidates by weight and takes the one of
+least cost, so far below its capacity a fleet leans on its fast engines. TTFT: of streams.""")
 
 
 def models_of(config: dict) -> list[str]:
@@ -92,28 +113,27 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--folder", type=pathlib.Path, help="for the fleet's files; build/demo or build/demo-real unless given")
+    parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/bin/signalbox")
     options = parser.parse_args()
     config = example("real-engine.toml" if options.real else "laptop.toml")
-    folder = ROOT / "build" / ("demo-real" if options.real else "demo")
-    fleet = Fleet(folder, config, binary=ROOT / "build/release/bin/signalbox")
+    folder = options.folder or ROOT / "build" / ("demo-real" if options.real else "demo")
+    fleet = Fleet(folder, config, binary=options.binary)
     fleet.signalbox("down", check=False)
-    with RealEngines(config) if options.real else Nothing():
-        fleet.write_config()
-        say("starting the fleet")
-        fleet.up()
+    with RealEngines(fleet.config) if options.real else contextlib.nullcontext():
+        fleet.write_config()  # real engines have taken free ports
         try:
+            say("starting the fleet")
+            fleet.up()
             return show(fleet, config, options)
+        except AssertionError as error:  # the fleet's harness says what did not come about
+            say(f"it failed: {error}")
+            return 1
+        except KeyboardInterrupt:
+            return 130
         finally:
             say("stopping the fleet")
             fleet.down()
-
-
-class Nothing:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return None
 
 
 def show(fleet: Fleet, config: dict, options) -> int:
@@ -123,10 +143,10 @@ def show(fleet: Fleet, config: dict, options) -> int:
     decision = show_one_request(fleet.url(next(iter(routers.values()))), models[0])
     say(f"$ signalbox explain {decision}")
     print(fleet.signalbox("explain", decision, check=False).stdout)
-    rate = 2 if options.real else RATE_PER_ROUTER
-    say(f"sending {rate} requests a second to each router for {options.seconds:.0f} s, half of them streams")
-    answers, weights = drive(fleet, routers, models, options.seconds, rate)
-    show_table(fleet, answers, weights)
+    pace = REAL if options.real else SIMULATED
+    say(f"sending {pace.per_s:g} requests a second to each router for {options.seconds:.0f} s, half of them streams")
+    answers, planned = drive(fleet, routers, models, options.seconds, pace)
+    show_table(fleet, answers, planned)
     total = [a for some in answers.values() for a in some]
     failed = [a for a in total if not a.good]
     print(f"\n{len(total)} requests, {len(failed)} failed")
