@@ -98,6 +98,8 @@ Result<std::unique_ptr<Process>> Process::open(ProcessOptions options) {
   const sigset_t signals = served_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  // One queue to wait on: CAF's default, stealing work, polls for it and takes half a core for an idle cluster.
+  out->system_config_.set("scheduler.policy", caf::atom("sharing"));
   out->system_config_.set("scheduler.max-threads", 2);
   out->system_ = std::make_unique<caf::actor_system>(out->system_config_);
   return out;
