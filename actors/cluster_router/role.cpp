@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cstring>
 #include <future>
 
@@ -41,7 +42,10 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
 
 gateway::EngineAccessMap access_of(const config::Config& config) {
   gateway::EngineAccessMap out;
-  for (const auto& engine : config.engines) out[engine.name].connections = engine.connections;
+  for (const auto& engine : config.engines) {
+    out[engine.name].connections = engine.connections;
+    out[engine.name].tls_authorities = engine.tls_authorities;
+  }
   return out;
 }
 
@@ -49,16 +53,34 @@ gateway::EngineAccessMap access_of(const config::Config& config) {
 class Front {
  public:
   Front(const kit::Process& process, const net::Address& listen)
-      : access_(access_of(process.config())), gateway_(gateway_options(process, listen)) {}
+      : process_(process), access_(access_of(process.config())), gateway_(gateway_options(process, listen)) {}
 
   gateway::GatewayThread& thread() { return gateway_; }
 
   /// In the actor.
   void swap(const SwapView& swap) {
-    if (!doors_ || !table_ || table_->content != swap.view->table->content)
-      doors_ = gateway::build_address_book(*swap.view->table, access_);
+    const bool reload = reload_doors_.exchange(false);
+    if (reload || !doors_ || !table_ || table_->content != swap.view->table->content)
+      open_doors(*swap.view->table);
     table_ = swap.view->table;
     gateway_.publish({swap.view, doors_});
+  }
+  /// Resolves the engines and reads their authorities anew, with the next view.
+  void reload_doors() { reload_doors_ = true; }
+
+  /// Reads what clients are shown; what was shown before stays after an error.
+  Status load_certificate() {
+    const config::Router& router = process_.config().router;
+    if (router.tls_certificate.empty()) return {};
+    auto tls = net::TlsServer::load(router.tls_certificate, router.tls_key);
+    if (!tls) return tl::unexpected(tls.error());
+    const net::CertificateFacts& shown = (*tls)->certificate();
+    process_.log(shown.outside_its_time ? schema::Severity::critical : schema::Severity::info,
+                 "tls_certificate",
+                 fmt::format("{}: {}, SHA-256 {}{}", router.tls_certificate, shown.subject, shown.sha256,
+                             shown.outside_its_time ? ", outside the time that it is valid for" : ""));
+    gateway_.use_tls(*std::move(tls));
+    return {};
   }
 
   /// Finishes what is open, for `grace` at most.
@@ -70,6 +92,16 @@ class Front {
   }
 
  private:
+  void open_doors(const schema::FleetTable& table) {
+    doors_ = gateway::build_address_book(table, access_);
+    for (const gateway::EngineDoor& door : *doors_)
+      if (!door.problem.empty())
+        process_.log(schema::Severity::critical, "engine_unreachable",
+                     fmt::format("{}: {}", door.name, door.problem));
+  }
+
+  const kit::Process& process_;
+  std::atomic<bool> reload_doors_{false};
   gateway::EngineAccessMap access_;
   std::shared_ptr<const gateway::AddressBook> doors_;
   kit::TablePtr table_;
@@ -185,6 +217,7 @@ Status start(kit::Process& process) {
   const auto listen = net::resolve_url(row->listen);
   if (!listen) return tl::unexpected(listen.error());
   auto front = std::make_shared<Front>(process, *listen);
+  if (const auto shown = front->load_certificate(); !shown) return shown;
   if (const auto listening = front->thread().start(); !listening) return listening;
   const auto teller = process.host<Machine>(
       "cluster-router",
@@ -199,6 +232,11 @@ Status start(kit::Process& process) {
   });
   add_pages(process, front);
   process.add_metrics([front] { return metrics_text(*front); });
+  process.on_reload([&process, front] {
+    front->reload_doors();
+    if (const auto shown = front->load_certificate(); !shown)
+      process.log(schema::Severity::critical, "tls_not_reloaded", shown.error().text());
+  });
   process.on_stop([front, pump, grace = process.config().router.drain_grace]() mutable {
     front->drain(grace);
     pump.reset();

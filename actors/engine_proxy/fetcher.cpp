@@ -20,12 +20,15 @@ void ready_curl() {
 
 struct EasyDeleter {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
 struct Transfer {
   std::unique_ptr<CURL, EasyDeleter> handle;
   ScrapeResult result;
   Fetcher::Done done;
+  Fetcher::Trust trust;
+  std::unique_ptr<curl_slist, EasyDeleter> connect_to, headers;
   std::size_t most_bytes = 0;
   char error[CURL_ERROR_SIZE] = "";
 };
@@ -37,9 +40,38 @@ std::size_t take_bytes(char* bytes, std::size_t one, std::size_t count, void* us
   return one * count;
 }
 
+CURLcode recognise(CURL*, void* context, void* trust) {
+  static_cast<const net::TlsClient*>(trust)->apply(static_cast<ssl_ctx_st*>(context));
+  return CURLE_OK;
+}
+
+/// Asks the server by the name that its certificate is for, wherever it stands.
+std::string ask_by_name(Transfer& transfer, const std::string& url) {
+  constexpr std::string_view scheme = "https://";
+  const std::string& name = transfer.trust->server_name();
+  const std::string authority = url.substr(scheme.size(), url.find('/', scheme.size()) - scheme.size());
+  const std::string host = authority.substr(0, authority.rfind(':'));
+  if (name.empty() || name == host) return url;
+  transfer.connect_to.reset(curl_slist_append(nullptr, fmt::format("::{}", authority).c_str()));
+  transfer.headers.reset(curl_slist_append(nullptr, fmt::format("Host: {}", authority).c_str()));
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_CONNECT_TO, transfer.connect_to.get());
+  curl_easy_setopt(transfer.handle.get(), CURLOPT_HTTPHEADER, transfer.headers.get());
+  return fmt::format("{}{}{}", scheme, name, url.substr(scheme.size() + host.size()));
+}
+
+/// False: this libcurl cannot be told whom to trust.
+bool set_trust(Transfer& transfer) {
+  CURL* handle = transfer.handle.get();
+  // The name is judged with the certificate, in the same place as for requests.
+  return curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, 0L) == CURLE_OK &&
+         curl_easy_setopt(handle, CURLOPT_SSL_CTX_FUNCTION, recognise) == CURLE_OK &&
+         curl_easy_setopt(handle, CURLOPT_SSL_CTX_DATA, transfer.trust.get()) == CURLE_OK;
+}
+
 FetchFault fault_of(CURLcode code) {
   switch (code) {
     case CURLE_OK: return FetchFault::none;
+    case CURLE_PEER_FAILED_VERIFICATION: return FetchFault::untrusted;
     case CURLE_OPERATION_TIMEDOUT: return FetchFault::timed_out;
     case CURLE_WRITE_ERROR:
     case CURLE_WEIRD_SERVER_REPLY:
@@ -72,17 +104,20 @@ class Fetcher::Thread {
     curl_multi_cleanup(multi_);
   }
 
-  void start(const StartScrape& what, Done done) {
+  void start(const StartScrape& what, Trust trust, Done done) {
     auto transfer = std::make_unique<Transfer>();
     transfer->result.number = what.number;
     transfer->result.page = what.page;
     transfer->done = std::move(done);
+    transfer->trust = std::move(trust);
     transfer->most_bytes = limits_.body_bytes;
     transfer->handle.reset(curl_easy_init());
     CURL* handle = transfer->handle.get();
     const long timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(what.timeout).count();
-    curl_easy_setopt(handle, CURLOPT_URL, what.url.c_str());
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    const std::string url = transfer->trust ? ask_by_name(*transfer, what.url) : what.url;
+    curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+    const bool trusts = transfer->trust && set_trust(*transfer);
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, trusts ? "https" : "http");
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, timeout_ms);
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_NOPROXY, "*");
@@ -129,6 +164,9 @@ class Fetcher::Thread {
     transfer.result.status = static_cast<int>(status);
     if (code != CURLE_OK)
       transfer.result.detail = *transfer.error ? transfer.error : curl_easy_strerror(code);
+    if (code == CURLE_PEER_FAILED_VERIFICATION)
+      transfer.result.detail +=
+          fmt::format("; the fleet table names {}", transfer.trust ? transfer.trust->identity() : "nobody");
     transfer.done(std::move(transfer.result));
   }
 
@@ -143,6 +181,8 @@ class Fetcher::Thread {
 
 Fetcher::Fetcher(Limits limits) : thread_(std::make_unique<Thread>(limits)) {}
 Fetcher::~Fetcher() = default;
-void Fetcher::start(const StartScrape& what, Done done) { thread_->start(what, std::move(done)); }
+void Fetcher::start(const StartScrape& what, Trust trust, Done done) {
+  thread_->start(what, std::move(trust), std::move(done));
+}
 
 }  // namespace signalbox::engine_proxy

@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/cluster_router/net/tls.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
 
 namespace signalbox::engine_proxy {
@@ -20,8 +21,10 @@ class Fetcher {
   explicit Fetcher(Limits limits);
   ~Fetcher();
 
-  /// Thread-safe; never waits. `done` is called on the fetcher's thread, once, unless the fetcher ends first.
-  void start(const StartScrape& what, Done done);
+  /// How an engine with https is recognised; null: it has no https. Thread-safe, as is start().
+  using Trust = std::shared_ptr<const net::TlsClient>;
+  /// Never waits. `done` is called on the fetcher's thread, once, unless the fetcher ends first.
+  void start(const StartScrape& what, Trust trust, Done done);
 
  private:
   class Thread;

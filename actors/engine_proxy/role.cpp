@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <map>
+#include <mutex>
 
 #include "actors/engine_proxy/fetcher.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
@@ -48,20 +50,54 @@ bool cares_for(const kit::Process& process, const config::Engine& engine) {
   return row->cluster == engine.cluster;
 }
 
+/// How the engines with https are recognised. Shared by the actors; read anew when the process reloads.
+class Trusts {
+ public:
+  Fetcher::Trust of(const EngineName& engine) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = by_engine_.find(engine);
+    return found == by_engine_.end() ? nullptr : found->second;
+  }
+  /// What was known before stays for an engine whose files cannot be read. Errors: the first one.
+  Status load(const std::vector<config::Engine>& engines) {
+    Status out;
+    net::TlsTrust trust;
+    for (const config::Engine& engine : engines) {
+      auto client = trust.client_for(engine.url, engine.tls_identity, engine.tls_authorities);
+      const std::lock_guard lock(mutex_);
+      if (client)
+        by_engine_[engine.name] = *std::move(client);
+      else if (out)
+        out = tl::unexpected(std::move(client.error()).within(engine.name.str()));
+    }
+    return out;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<EngineName, Fetcher::Trust> by_engine_;
+};
+
 }  // namespace
 
 Status start(kit::Process& process) {
   auto fetcher = std::make_shared<Fetcher>(Fetcher::Limits{});
+  auto trusts = std::make_shared<Trusts>();
+  if (auto loaded = trusts->load(process.config().engines); !loaded) return loaded;
   std::vector<kit::Teller<Machine>> tellers;
   for (const config::Engine& engine : process.config().engines) {
     if (!cares_for(process, engine)) continue;
     tellers.push_back(process.host<Machine>(
         "engine-proxy " + engine.name.str(),
         [&process, &engine] { return Machine(options_of(process, engine)); },
-        [fetcher](const StartScrape& what, const kit::Teller<Machine>& tell) {
-          fetcher->start(what, [tell](ScrapeResult result) { tell(std::move(result)); });
+        [fetcher, trusts, name = engine.name](const StartScrape& what, const kit::Teller<Machine>& tell) {
+          fetcher->start(what, trusts->of(name), [tell](ScrapeResult result) { tell(std::move(result)); });
         }));
   }
+  process.on_reload([&process, trusts] {
+    if (const auto loaded = trusts->load(process.config().engines); !loaded)
+      process.log(schema::Severity::critical, "tls_not_reloaded", loaded.error().text());
+  });
   if (tellers.empty())
     return fail(ErrorKind::not_found, fmt::format("no engine is in the care of '{}'", process.id()),
                 process.options().config_file, "give it a cluster that has engines, or name engines");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "cluster-config/schema/address.hpp"
 #include "cluster-config/schema/checks.hpp"
 #include "cluster-config/schema/reader.hpp"
 #include "messages/base/duration_text.hpp"
@@ -64,6 +65,10 @@ class Builder {
   void profile(const Section& s);
   void engine(const Section& s);
   void process(const Section& s);
+  std::string identity(const Section& s, const Engine& e);
+  std::string path(const std::string& text) const {
+    return text.empty() || text.starts_with('/') ? text : fmt::format("{}{}", folder_of(config_.file), text);
+  }
 
   const Overrides& overrides_;
   std::vector<Mistake>& mistakes_;
@@ -79,7 +84,7 @@ void Builder::top() {
   const std::string state = s.text("state_dir"), keys = s.text("keys_dir"), policy = s.text("policy");
   config_.state_dir = overrides_.state_dir.value_or(state.empty() ? ".signalbox/" + config_.fleet : state);
   config_.keys_dir = overrides_.keys_dir.value_or(keys.empty() ? config_.state_dir + "/keys" : keys);
-  config_.policy = policy.starts_with('/') ? policy : fmt::format("{}{}", folder_of(config_.file), policy);
+  config_.policy = path(policy);
   config_.port_base = overrides_.port_base.value_or(static_cast<std::uint16_t>(s.integer("port_base")));
   document_.set_port_base(config_.port_base);
 }
@@ -111,8 +116,12 @@ void Builder::intervals() {
 
 void Builder::router() {
   const Section s = document_.table("router");
-  config_.router = {s.integer("body_limit"), static_cast<std::uint32_t>(s.integer("connections")),
-                    s.integer("decisions"), s.duration("drain_grace")};
+  config_.router = {s.integer("body_limit"),         static_cast<std::uint32_t>(s.integer("connections")),
+                    s.integer("decisions"),          s.duration("drain_grace"),
+                    path(s.text("tls_certificate")), path(s.text("tls_key"))};
+  if (s.has("tls_certificate") != s.has("tls_key"))
+    s.mistake("tls_certificate", "one of 'router.tls_certificate' and 'router.tls_key' without the other",
+              "give both files, or neither");
 }
 
 void Builder::profile(const Section& s) {
@@ -138,15 +147,60 @@ void Builder::engine(const Section& s) {
       s.mistake(key, fmt::format("'{}' is not a path", key), "begin it with /");
   e.connections = static_cast<std::uint32_t>(s.integer("connections"));
   e.capacity_scale = s.number("capacity_scale");
+  e.tls_identity = identity(s, e);
+  e.tls_authorities = path(s.text("tls_authorities"));
   e.place = s.place();
   const auto row = std::ranges::find(config_.profiles, e.profile, &Profile::name);
   if (row != config_.profiles.end()) e.profile_row = static_cast<std::size_t>(row - config_.profiles.begin());
   if (const auto simulated = s.inner("simulated")) {
     e.simulated =
-        Simulated{simulated->number("speed"), simulated->integer("kv_tokens"), simulated->integer("seed")};
+        Simulated{simulated->number("speed"), simulated->integer("kv_tokens"), simulated->integer("seed"),
+                  path(simulated->text("tls_certificate")), path(simulated->text("tls_key"))};
+    const bool shows = simulated->has("tls_certificate") && simulated->has("tls_key");
+    if (!e.url.empty() && shows != e.url.starts_with("https://"))
+      s.mistake("simulated", fmt::format("engine '{}' is simulated at {}", e.name, e.url),
+                "with https it needs simulated.tls_certificate and tls_key, with http neither");
     if (e.simulated->kv_tokens == 0 && row != config_.profiles.end()) e.simulated->kv_tokens = row->kv_tokens;
   }
   config_.engines.push_back(std::move(e));
+}
+
+/// What an engine's certificate must be; nothing for plain HTTP.
+std::string Builder::identity(const Section& s, const Engine& e) {
+  if (e.url.empty()) return {};  // that was said
+  if (!e.url.starts_with("https://")) {
+    for (const char* key : {"tls_name", "tls_authorities", "tls_sha256"})
+      if (s.has(key))
+        s.mistake(key, fmt::format("'engine.{}' of engine '{}', whose URL is not https", key, e.name),
+                  "write https:// in its url, or leave this out");
+    return {};
+  }
+  std::vector<std::string> pins = s.list("tls_sha256");
+  if (pins.empty()) {
+    const std::string_view address = host_and_port(e.url);
+    std::string_view host = address.substr(0, address.rfind(':'));
+    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+    return fmt::format("name:{}", s.has("tls_name") ? s.text("tls_name") : std::string(host));
+  }
+  for (const char* key : {"tls_name", "tls_authorities"})
+    if (s.has(key))
+      s.mistake(key, fmt::format("'engine.{}' beside 'engine.tls_sha256'", key),
+                "a fingerprint says all about a certificate: leave one of them out");
+  for (std::string& pin : pins) {
+    std::string digits = pin;
+    std::erase(digits, ':');  // openssl prints colons and capitals
+    for (char& digit : digits)
+      digit = digit >= 'A' && digit <= 'F' ? static_cast<char>(digit - 'A' + 'a') : digit;
+    if (const auto read = Digest::from_hex(digits))
+      pin = read->hex();
+    else
+      s.mistake("tls_sha256", fmt::format("'{}' is not a SHA-256 fingerprint", pin.substr(0, 80)),
+                "write 64 hexadecimal digits, as `openssl x509 -noout -fingerprint -sha256` prints them");
+  }
+  if (pins.size() > 3)
+    s.mistake("tls_sha256", fmt::format("{} fingerprints", pins.size()),
+              "at most 3: now, next and one spare");
+  return fmt::format("sha256:{}", fmt::join(pins, ","));
 }
 
 void Builder::process(const Section& s) {

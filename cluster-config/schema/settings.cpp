@@ -76,6 +76,11 @@ constexpr std::array setting_rows{
             "Decision records that are kept for `explain`."},
     Setting{"router", "drain_grace", T::duration, "s", "30s", false, 0, 3600, "",
             "Streams may finish within this after SIGTERM."},
+    Setting{"router", "tls_certificate", T::text, "", "", false, none, none, "",
+            "A PEM file, relative to this one: the certificate that clients see, then its chain. Plain HTTP "
+            "unless given."},
+    Setting{"router", "tls_key", T::text, "", "", false, none, none, "",
+            "The certificate's private key, a PEM file without passphrase."},
 
     Setting{"cluster", "name", T::name, "", "", true, none, none, "", "The cluster's name."},
     Setting{"cluster", "region", T::name, "", "", true, none, none, "", "The region that it lies in."},
@@ -105,7 +110,8 @@ constexpr std::array setting_rows{
     Setting{"engine", "cluster", T::name, "", "", true, none, none, "", "The cluster that it stands in."},
     Setting{"engine", "rack", T::name, "", "", false, none, none, "",
             "The rack that it stands in; one of its own unless given."},
-    Setting{"engine", "url", T::url, "", "", true, none, none, "", "Where it listens, as http://host:port."},
+    Setting{"engine", "url", T::url, "", "", true, none, none, "",
+            "Where it listens, as http://host:port or https://host:port."},
     Setting{"engine", "kind", T::choice, "", "openai", false, none, none,
             "sim|vllm|sglang|llamacpp|tgi|trtllm|openai",
             "The interface that it speaks beside the OpenAI API."},
@@ -119,12 +125,25 @@ constexpr std::array setting_rows{
             "What a probe asks for; the kind's usual path unless given."},
     Setting{"engine", "connections", T::integer, "", "64", false, 1, 10'000, "",
             "Connections that one router keeps open to it at most."},
+    Setting{"engine", "tls_name", T::text, "", "", false, none, none, "",
+            "https: the DNS name or IP address that its certificate must be valid for; the URL's host unless "
+            "given."},
+    Setting{"engine", "tls_authorities", T::text, "", "", false, none, none, "",
+            "https: a PEM file, relative to this one, of those who may sign its certificate; the system's "
+            "unless given."},
+    Setting{"engine", "tls_sha256", T::texts, "", "", false, none, none, "",
+            "https: SHA-256 fingerprints; its certificate must be one of these, whatever its name and its "
+            "signer."},
 
     Setting{"engine.simulated", "speed", T::number, "", "1", false, 0.01, 100, "",
             "How much faster than its profile it really is; nobody is told."},
     Setting{"engine.simulated", "kv_tokens", T::integer, "tokens", "0", false, 0, 1e12, "",
             "The real size of its KV memory; 0 is the profile's."},
     Setting{"engine.simulated", "seed", T::integer, "", "1", false, 0, 9e15, "", "The seed of its answers."},
+    Setting{"engine.simulated", "tls_certificate", T::text, "", "", false, none, none, "",
+            "https: the PEM file of the certificate that it shows, relative to this one."},
+    Setting{"engine.simulated", "tls_key", T::text, "", "", false, none, none, "",
+            "https: the certificate's private key."},
 
     Setting{"bus", "id", T::name, "", "", true, none, none, "", "The process's name."},
     Setting{"bus", "publish", T::endpoint, "", "", true, none, none, "", "Where publishers connect."},
@@ -161,6 +180,7 @@ std::string_view describe(SettingType type) {
     case T::url: return "a URL such as \"http://127.0.0.1:8080\" or \"http://+7\"";
     case T::endpoint: return "an endpoint such as \"tcp://127.0.0.1:8080\" or \"tcp://+7\"";
     case T::list: return "a list of names";
+    case T::texts: return "a list of texts";
   }
   return "";
 }

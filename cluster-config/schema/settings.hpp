@@ -17,9 +17,10 @@ enum class SettingType : std::uint8_t {
   number,
   duration,  ///< text with a unit: "250ms", "1.5s", "2min"
   address,   ///< host:port, or "+N" for port_base + N on 127.0.0.1
-  url,       ///< http://host:port
+  url,       ///< http://host:port or https://host:port
   endpoint,  ///< tcp://host:port or ipc://path
   list,      ///< of names
+  texts,     ///< a list of texts
 };
 
 /// One key of one table. Bounds are in the setting's unit (durations: seconds), both included.

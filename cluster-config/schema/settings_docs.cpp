@@ -32,6 +32,7 @@ std::string value_of_setting(const Setting& setting) {
     case SettingType::url: return "URL";
     case SettingType::endpoint: return "endpoint";
     case SettingType::list: return "list of names";
+    case SettingType::texts: return "list of texts";
   }
   return {};
 }

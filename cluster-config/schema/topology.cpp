@@ -55,8 +55,9 @@ std::string summary(const Config& c) {
   put("intervals scrape {} beat {} report {} share {} keep_alive {}", duration_text(c.intervals.scrape),
       duration_text(c.intervals.beat), duration_text(c.intervals.report), duration_text(c.intervals.share),
       duration_text(c.intervals.keep_alive));
-  put("router body_limit {} connections {} decisions {} drain_grace {}", c.router.body_limit_mib,
-      c.router.connections, c.router.decisions, duration_text(c.router.drain_grace));
+  put("router body_limit {} connections {} decisions {} drain_grace {} tls {}", c.router.body_limit_mib,
+      c.router.connections, c.router.decisions, duration_text(c.router.drain_grace),
+      !c.router.tls_certificate.empty());
   for (const Cluster& row : c.clusters) put("cluster {} region {} zone {}", row.name, row.region, row.zone);
   for (const Link& row : c.links) put("link {} {} rtt {}", row.from, row.to, duration_text(row.rtt));
   for (const Profile& row : c.profiles)
@@ -69,6 +70,7 @@ std::string summary(const Config& c) {
         "models{}",
         row.name, row.cluster, row.rack, row.url, name_of(row.kind), row.profile, row.capacity_scale,
         row.metrics_path, row.health_path, row.connections, models);
+    if (!row.tls_identity.empty()) put("  tls {}", row.tls_identity);
     if (row.simulated)
       put("  simulated speed {} kv {} seed {}", row.simulated->speed, row.simulated->kv_tokens,
           row.simulated->seed);

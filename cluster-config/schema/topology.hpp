@@ -56,6 +56,7 @@ struct Simulated {
   double speed = 1.0;           ///< its real step times are the profile's divided by this; plans are not told
   std::uint64_t kv_tokens = 0;  ///< the profile's unless given
   std::uint64_t seed = 1;
+  std::string tls_certificate, tls_key;  ///< PEM files; empty: plain HTTP
 };
 
 struct Engine {
@@ -70,7 +71,9 @@ struct Engine {
   std::string metrics_path;     ///< the kind's unless given; empty: none
   std::string health_path;
   std::uint32_t connections = 0;  ///< pooled connections that one router keeps at most
-  double capacity_scale = 1.0;    ///< of the declared profile, for engines known to be slower or faster
+  std::string tls_identity;  ///< as the fleet table says it: "name:HOST" or "sha256:HEX[,HEX]"; empty: http
+  std::string tls_authorities;  ///< a PEM file; empty: the system's
+  double capacity_scale = 1.0;  ///< of the declared profile, for engines known to be slower or faster
   std::optional<Simulated> simulated;
   Place place;
 };
@@ -127,6 +130,8 @@ struct Router {
   std::uint32_t connections = 0;  ///< client connections at most
   std::uint64_t decisions = 0;    ///< records kept in the ring file
   Duration drain_grace{};         ///< streams may finish after SIGTERM
+  std::string tls_certificate;    ///< a PEM file; empty: clients speak plain HTTP
+  std::string tls_key;            ///< likewise
 };
 
 /// A checked configuration: addresses are absolute, defaults filled in, references good.

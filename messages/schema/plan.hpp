@@ -43,11 +43,11 @@ struct EngineRow {
         field(1, "name", &T::name, "the engine"),
         field(2, "cluster", &T::cluster, "row of its cluster"),
         field(3, "rack", &T::rack, "its rack"),
-        field(4, "url", &T::url, "where it listens, as http://host:port").at_most(256),
+        field(4, "url", &T::url, "where it listens, as http://host:port or https://host:port").at_most(256),
         field(5, "kind", &T::kind, "the interface that it speaks"),
         field(6, "models", &T::models, "the models that it serves").at_most(256),
         field(7, "tls_identity", &T::tls_identity,
-              "the name or pin that its certificate must carry; empty: no TLS")
+              "what its certificate must be: name:HOST, or sha256:HEX[,HEX]; empty: no TLS")
             .at_most(256),
         field(8, "step_s", &T::step_s, "a of the declared curve").unit("s").within(0, 100),
         field(9, "per_sequence_s", &T::per_sequence_s, "b of the declared curve").unit("s").within(0, 10),

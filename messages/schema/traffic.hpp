@@ -291,6 +291,8 @@ enum class AttemptEnd : std::uint8_t {
   gap_timeout,
   total_timeout,
   client_left,
+  tls_failed,
+  untrusted,
 };
 
 struct AttemptRow {
@@ -434,6 +436,9 @@ struct signalbox::EnumTable<signalbox::schema::AttemptEnd> {
       EnumRow{"gap_timeout", "too long between two chunks"},
       EnumRow{"total_timeout", "the request's total time was used up"},
       EnumRow{"client_left", "the client closed the connection"},
+      EnumRow{"tls_failed", "no TLS session could be made"},
+      EnumRow{"untrusted",
+              "the engine's certificate is not the one that the fleet table names; it was sent nothing"},
   };
 };
 template <>

@@ -4,6 +4,7 @@ import dataclasses
 import http.client
 import json
 import random
+import ssl
 import threading
 import time
 import urllib.parse
@@ -31,11 +32,13 @@ class Answer:
 
 
 def chat(url: str, model: str, prompt: str, max_tokens: int = 16, stream: bool = False, timeout_s: float = 60,
-         headers: dict | None = None) -> Answer:
-    """One chat completion. Never raises: an exception becomes `error`."""
+         headers: dict | None = None, context: ssl.SSLContext | None = None) -> Answer:
+    """One chat completion. Never raises: an exception becomes `error`. `context`: whom an https URL's host must be."""
     answer = Answer(began=time.monotonic())
     address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=timeout_s)
+    connection = (http.client.HTTPSConnection(address.hostname, address.port, timeout=timeout_s, context=context)
+                  if address.scheme == "https" else
+                  http.client.HTTPConnection(address.hostname, address.port, timeout=timeout_s))
     body = {"model": model, "messages": [{"role": "user", "content": prompt}], "max_tokens": max_tokens, "stream": stream}
     try:
         connection.request("POST", "/v1/chat/completions", json.dumps(body),

@@ -16,6 +16,7 @@ namespace {
 struct Arguments {
   std::string listen = "127.0.0.1:0";
   std::uint64_t kv_tokens = 262144;
+  std::string tls_certificate, tls_key;
   ServerOptions server;
 };
 
@@ -36,6 +37,11 @@ Status serve(Arguments arguments) {
   net::Loop loop;
   EngineServer handler(loop, arguments.server);
   net::HttpServer server(loop, handler, {});
+  if (!arguments.tls_certificate.empty()) {
+    auto tls = net::TlsServer::load(arguments.tls_certificate, arguments.tls_key);
+    if (!tls) return tl::unexpected(tls.error());
+    server.use_tls(*std::move(tls));
+  }
   if (const Status listening = server.listen(*address); !listening) return listening;
   running = &loop;
   std::signal(SIGINT, stop);
@@ -67,6 +73,11 @@ void add_engine_sim(CLI::App& app) {
       "  signalbox engine-sim --models small large --speed 2 --kv-tokens 65536 --name e1");
   command.add_option("--listen", arguments->listen, "host:port; port 0 takes a free one, printed on stdout")
       ->capture_default_str();
+  CLI::Option* certificate = command.add_option("--tls-certificate", arguments->tls_certificate,
+                                                "speak TLS and show this certificate (PEM)");
+  CLI::Option* key = command.add_option("--tls-key", arguments->tls_key, "its private key (PEM)");
+  certificate->needs(key);
+  key->needs(certificate);
   command.add_option("--name", server.name, "its name in answers and errors")->capture_default_str();
   command.add_option("--models", server.models, "the models that it serves")->required()->delimiter(',');
   command.add_option("--a", engine.curve.a_s, "seconds of an empty step")->capture_default_str();

@@ -7,8 +7,10 @@ namespace signalbox::gateway {
 namespace {
 
 bool same_door(const EngineDoor& a, const EngineDoor& b) {
+  const bool same_tls = a.tls && b.tls ? a.tls->digest() == b.tls->digest() : a.tls == b.tls;
   return a.address && b.address && a.address->text() == b.address->text() && a.authority == b.authority &&
-         a.access.connections == b.access.connections && a.access.authorization == b.access.authorization;
+         same_tls && a.access.connections == b.access.connections &&
+         a.access.authorization == b.access.authorization;
 }
 
 }  // namespace
@@ -31,6 +33,7 @@ std::shared_ptr<Engine> Engines::open(const EngineDoor& door) {
   engine->door = door;
   net::PoolSettings settings;
   settings.max_idle = door.access.connections;
+  settings.tls = door.tls;
   if (door.address) engine->upstream = std::make_unique<net::Upstream>(loop_, *door.address, settings);
   return engine;
 }

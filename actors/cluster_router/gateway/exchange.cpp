@@ -22,6 +22,8 @@ AttemptEnd before_first_byte(net::CallFault fault) {
   switch (fault) {
     case net::CallFault::connect_failed:
     case net::CallFault::connect_timeout: return AttemptEnd::connect_error;
+    case net::CallFault::handshake_failed: return AttemptEnd::tls_failed;
+    case net::CallFault::untrusted: return AttemptEnd::untrusted;
     case net::CallFault::first_byte_timeout:
     case net::CallFault::gap_timeout: return AttemptEnd::first_byte_timeout;
     case net::CallFault::total_timeout: return AttemptEnd::total_timeout;
@@ -189,6 +191,10 @@ void Exchange::end_error_answer() {
 
 void Exchange::on_fault(net::CallFault fault) {
   if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
+  if (fault == net::CallFault::untrusted || fault == net::CallFault::handshake_failed)
+    gateway_.problems_.insert_or_assign(
+        engine_->door.name, routing::EngineProblem{engine_->door.name, fault == net::CallFault::untrusted,
+                                                   engine_->upstream->problem()});
   switch (phase_) {
     case Phase::error_answer: return end_error_answer();
     case Phase::relaying:

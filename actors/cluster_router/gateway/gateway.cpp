@@ -119,6 +119,13 @@ void Gateway::show_model(net::ResponseWriter& writer, std::string_view name) con
                  {404, "model_not_found", fmt::format("The model '{}' does not exist", name), "model"});
 }
 
+std::vector<routing::EngineProblem> Gateway::take_problems() {
+  std::vector<routing::EngineProblem> out;
+  for (auto& [engine, problem] : problems_) out.push_back(std::move(problem));
+  problems_.clear();
+  return out;
+}
+
 void Gateway::take(std::unique_ptr<Exchange> exchange, routing::Ticket ticket) {
   if (ticket.slot >= exchanges_.size()) exchanges_.resize(ticket.slot + 1);
   exchanges_[ticket.slot] = std::move(exchange);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +59,11 @@ class Gateway final : private net::HttpHandler {
   const routing::Dispatcher& dispatcher() const { return dispatcher_; }
   const GatewayCounters& counters() const { return counters_; }
   std::size_t client_connections() const { return server_.connections(); }
+  const net::ServerCounters& server_counters() const { return server_.counters(); }
+  /// Speaks TLS with clients that come from now on; null: plain HTTP.
+  void use_tls(std::shared_ptr<const net::TlsServer> tls) { server_.use_tls(std::move(tls)); }
+  /// Engines with which no session could be made since the last call, and why.
+  std::vector<routing::EngineProblem> take_problems();
   /// What would be decided for this request, e.g. of POST /v1/route; or why it cannot be routed.
   tl::expected<schema::DecisionRecord, Misfit> would_decide(const net::Request& request);
 
@@ -85,6 +91,7 @@ class Gateway final : private net::HttpHandler {
   std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< by Ticket::slot
   std::shared_ptr<const std::string> snapshot_text_;  ///< for x-signalbox-snapshot
   GatewayCounters counters_;
+  std::map<EngineName, routing::EngineProblem> problems_;
   net::Timer wake_;
   net::Timer grace_;
   net::Timer drained_;

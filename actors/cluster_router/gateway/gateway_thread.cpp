@@ -23,6 +23,11 @@ Status GatewayThread::start() {
   return {};
 }
 
+void GatewayThread::use_tls(std::shared_ptr<const net::TlsServer> tls) {
+  if (!thread_.joinable()) return gateway_.use_tls(std::move(tls));
+  loop_.post([this, tls = std::move(tls)] { gateway_.use_tls(tls); });
+}
+
 void GatewayThread::publish(Routes routes) {
   routes_.publish(std::move(routes));
   loop_.post([this] {
@@ -41,7 +46,10 @@ void GatewayThread::drain(Duration grace, std::function<void()> done) {
 
 void GatewayThread::hand_out() {
   // While the last batch finds no place the dispatcher goes on counting: nothing is lost, the next one covers more.
-  if (!unsent_) unsent_ = gateway_.dispatcher().drain(loop_.now());
+  if (!unsent_) {
+    unsent_ = gateway_.dispatcher().drain(loop_.now());
+    unsent_->problems = gateway_.take_problems();
+  }
   if (batches_.push(std::move(*unsent_)))
     unsent_.reset();
   else

@@ -33,6 +33,8 @@ class GatewayThread {
   /// Listens, then starts the thread. Errors: io.
   Status start();
   std::uint16_t port() const { return gateway_.port(); }
+  /// Speaks TLS with clients that come from now on; before start() or after it. Never waits.
+  void use_tls(std::shared_ptr<const net::TlsServer> tls);
 
   /// Routes by these from the loop's next turn on. Never waits.
   void publish(Routes routes);

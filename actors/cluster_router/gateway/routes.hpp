@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "actors/cluster_router/net/stream.hpp"
+#include "actors/cluster_router/net/tls.hpp"
 #include "actors/cluster_router/routing/handover.hpp"
 #include "actors/cluster_router/routing/view.hpp"
 
@@ -17,15 +18,17 @@ namespace signalbox::gateway {
 struct EngineAccess {
   std::size_t connections = 16;  ///< idle ones kept at most
   std::optional<std::string>
-      authorization;  ///< sent in place of the client's; absent: the client's is passed on
+      authorization;            ///< sent in place of the client's; absent: the client's is passed on
+  std::string tls_authorities;  ///< a PEM file of who may sign its certificate; empty: the system's
 };
 using EngineAccessMap = std::map<EngineName, EngineAccess>;
 
 /// One engine as an event loop reaches it.
 struct EngineDoor {
   EngineName name;
-  std::string authority;                ///< for the Host field
-  std::optional<net::Address> address;  ///< absent: its URL does not resolve, `problem` says why
+  std::string authority;                      ///< for the Host field
+  std::optional<net::Address> address;        ///< absent: it cannot be reached safely, `problem` says why
+  std::shared_ptr<const net::TlsClient> tls;  ///< null: plain HTTP
   std::string problem;
   EngineAccess access;
 };
@@ -33,7 +36,7 @@ struct EngineDoor {
 /// By EngineIndex.
 using AddressBook = std::vector<EngineDoor>;
 
-/// Resolves every engine of the table. May block on the resolver: for the actor's thread.
+/// Resolves every engine of the table and reads who vouches for it. May block: for the actor's thread.
 std::shared_ptr<const AddressBook> build_address_book(const schema::FleetTable& table,
                                                       const EngineAccessMap& access);
 

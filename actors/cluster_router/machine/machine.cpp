@@ -15,7 +15,8 @@ constexpr Duration view_every = 100ms;  ///< new readings reach the loops within
 constexpr Duration keep_every = 5s;     ///< snapshots are kept this often at most
 constexpr Duration tidy_every = 1s;
 constexpr Duration router_lifetime = 5s;
-constexpr std::string_view old_alert = "snapshot-old", refused_alert = "snapshot-refused";
+constexpr std::string_view old_alert = "snapshot-old", refused_alert = "snapshot-refused",
+                           untrusted_alert = "engine-untrusted";
 
 std::string bytes_of(const schema::Message& message) {
   const schema::Bytes bytes = codec::encode(message);
@@ -185,6 +186,7 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
     return;
   }
   const routing::Batch& batch = std::get<BatchIn>(input).batch;
+  watch_identities(batch, now, effects);
   if (batch.policy.is_zero()) return;  // of a loop that had no view yet
   if (reports_.is_foreign(batch)) report(now, effects);
   reports_.add(batch);
@@ -302,6 +304,35 @@ void Machine::watch_age(Instant now, Effects& effects) {
   alerts_.raise(old_alert, schema::Severity::warning,
                 fmt::format("the snapshot in force is older than {} s", to_seconds(warn)),
                 "signalbox inspect leader", options_.id.str(), now, effects);
+}
+
+/// Raised while an engine shows another certificate than the fleet table names: it is served again, or it has left the table.
+void Machine::watch_identities(const routing::Batch& batch, Instant now, Effects& effects) {
+  for (const routing::EngineProblem& problem : batch.problems) {
+    if (!problem.untrusted) {
+      effects.note("engine_tls_failed", fmt::format("{}: {}", problem.engine, problem.text),
+                   schema::Severity::warning);
+      continue;
+    }
+    std::string& known = untrusted_[problem.engine];
+    if (known != problem.text)
+      effects.note("engine_untrusted", fmt::format("{}: {}", problem.engine, problem.text),
+                   schema::Severity::critical);
+    known = problem.text;
+  }
+  if (untrusted_.empty()) return;
+  const schema::FleetTable& table = *plans_.table();
+  if (batch.table == table.content)
+    for (const schema::OutcomeRow& row : batch.outcomes)
+      if (row.succeeded > 0 && row.engine.at() < table.engines.size())
+        untrusted_.erase(table.engines[row.engine.at()].name);
+  std::erase_if(untrusted_, [&](const auto& known) { return !kit::find_engine(table, known.first); });
+  if (untrusted_.empty()) return alerts_.clear(untrusted_alert, effects);
+  const auto& [engine, text] = *untrusted_.begin();
+  alerts_.raise(untrusted_alert, schema::Severity::critical,
+                fmt::format("{} of {} engines {} not trusted and sent nothing; {}: {}", untrusted_.size(),
+                            table.engines.size(), untrusted_.size() == 1 ? "is" : "are", engine, text),
+                "signalbox inspect engines", engine.str(), now, effects);
 }
 
 Instant Machine::next_due(Instant now) const {

@@ -95,6 +95,7 @@ class Machine {
   void rebuild(Instant now, Effects& effects);
   routing::ViewInputs inputs(Instant now) const;
   void watch_age(Instant now, Effects& effects);
+  void watch_identities(const routing::Batch& batch, Instant now, Effects& effects);
   Instant next_due(Instant now) const;
   /// Asks for a new view, at once or with the next readings.
   void want_view(Instant when) { view_due_ = std::min(view_due_, when); }
@@ -106,7 +107,8 @@ class Machine {
   kit::VerdictBook verdicts_;
   kit::AlertBook alerts_;
   std::map<EngineName, Heard> engines_;
-  std::map<ProcessName, Instant> routers_;  ///< others, when heard last
+  std::map<EngineName, std::string> untrusted_;  ///< engines that showed a wrong certificate last, and which
+  std::map<ProcessName, Instant> routers_;       ///< others, when heard last
   std::shared_ptr<const routing::View> view_;
   std::string policy_text_;  ///< of plans_.policy() or the one that waits
   std::string kept_policy_;

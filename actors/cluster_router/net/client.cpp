@@ -11,6 +11,8 @@ std::string_view to_string(CallFault fault) {
   switch (fault) {
     case CallFault::connect_failed: return "connect_failed";
     case CallFault::connect_timeout: return "connect_timeout";
+    case CallFault::handshake_failed: return "handshake_failed";
+    case CallFault::untrusted: return "untrusted";
     case CallFault::reset_before_answer: return "reset_before_answer";
     case CallFault::bad_answer: return "bad_answer";
     case CallFault::first_byte_timeout: return "first_byte_timeout";
@@ -25,6 +27,8 @@ std::string_view describe(CallFault fault) {
   switch (fault) {
     case CallFault::connect_failed: return "the engine refused the connection";
     case CallFault::connect_timeout: return "the engine did not accept the connection in time";
+    case CallFault::handshake_failed: return "no TLS session with the engine could be made";
+    case CallFault::untrusted: return "the engine's certificate is not the one that it must have";
     case CallFault::reset_before_answer: return "the engine closed the connection before it answered";
     case CallFault::bad_answer: return "the engine's answer is not valid HTTP/1.1";
     case CallFault::first_byte_timeout: return "the engine sent nothing in time";
@@ -56,7 +60,9 @@ void Call::use(std::unique_ptr<UpstreamConnection> connection) {
 void Call::connect() {
   auto fd = start_connect(upstream_.address_);
   if (!fd) return wait(CallFault::connect_failed, Duration::zero());
-  connection_ = std::make_unique<UpstreamConnection>(upstream_, plain_stream(std::move(*fd)));
+  const auto& tls = upstream_.settings_.tls;
+  auto stream = tls ? tls->connect(std::move(*fd)) : plain_stream(std::move(*fd));
+  connection_ = std::make_unique<UpstreamConnection>(upstream_, std::move(stream));
   connection_->carry(*this, true);
 }
 
@@ -72,7 +78,10 @@ void Call::wait(CallFault or_else, Duration longest) {
   timer_.arm(std::min(deadline, total_deadline_));
 }
 
-void Call::on_deadline() { fail(due_); }
+void Call::on_deadline() {
+  if (due_ == CallFault::handshake_failed) upstream_.problem_ = "the TLS handshake was not done in time";
+  fail(due_);
+}
 
 void Call::fail(CallFault fault) {
   timer_.disarm();
@@ -97,7 +106,7 @@ void Call::resume() {
 bool Call::sent() const { return !connection_ || connection_->sent(); }
 
 Upstream::Upstream(Loop& loop, Address address, PoolSettings settings)
-    : loop_(loop), address_(address), settings_(settings), sweep_(loop, [this] { sweep(); }) {}
+    : loop_(loop), address_(address), settings_(std::move(settings)), sweep_(loop, [this] { sweep(); }) {}
 
 Upstream::~Upstream() { close_idle(); }
 

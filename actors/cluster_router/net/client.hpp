@@ -13,6 +13,7 @@
 #include "actors/cluster_router/http/head.hpp"
 #include "actors/cluster_router/net/loop.hpp"
 #include "actors/cluster_router/net/stream.hpp"
+#include "actors/cluster_router/net/tls.hpp"
 
 namespace signalbox::net {
 
@@ -20,6 +21,8 @@ namespace signalbox::net {
 enum class CallFault : std::uint8_t {
   connect_failed,
   connect_timeout,
+  handshake_failed,     ///< no TLS session with it could be made, or not in time
+  untrusted,            ///< its certificate is not the expected one; it was sent nothing
   reset_before_answer,  ///< the connection ended before a whole head
   bad_answer,           ///< the head, or later the body's framing, is not HTTP/1.1
   first_byte_timeout,   ///< no byte of the answer's body in time
@@ -33,7 +36,7 @@ std::string_view describe(CallFault fault);
 
 /// No wait is without end.
 struct CallLimits {
-  Duration connect = 2s;
+  Duration connect = 2s;       ///< TLS handshake included
   Duration first_byte = 120s;  ///< from the connection to the first byte of the answer's body
   Duration gap = 60s;          ///< between two pieces of the body
   Duration total = 1h;
@@ -44,6 +47,7 @@ struct PoolSettings {
   std::size_t max_idle = 16;
   Duration idle_timeout = 5s;
   http::HeadLimits head;
+  std::shared_ptr<const TlsClient> tls;  ///< null: plain TCP
 };
 
 /// Told about one call, never from inside Upstream::start(). Exactly one of on_end() and on_fault() comes, last; the call may be
@@ -117,6 +121,8 @@ class Upstream {
   void close_idle();
   std::size_t idle() const { return idle_.size(); }
   const Address& address() const { return address_; }
+  /// Why the latest handshake failed, for people; empty while none has.
+  const std::string& problem() const { return problem_; }
 
  private:
   friend class Call;
@@ -128,6 +134,7 @@ class Upstream {
   Loop& loop_;
   Address address_;
   PoolSettings settings_;
+  std::string problem_;
   std::vector<std::unique_ptr<UpstreamConnection>> idle_;  ///< the most recently used last
   Timer sweep_;
 };

@@ -103,7 +103,9 @@ void HttpServer::on_ready(std::uint32_t) {
         pause_accepting(accept_pause);
       return;
     }
-    auto connection = std::make_unique<ServerConnection>(*this, plain_stream(std::move(fd)));
+    ++counters_.accepted;
+    auto stream = tls_ ? tls_->accept(std::move(fd)) : plain_stream(std::move(fd));
+    auto connection = std::make_unique<ServerConnection>(*this, std::move(stream), tls_ != nullptr);
     connection->index = connections_.size();
     connections_.push_back(std::move(connection));
     if (connections_.size() >= settings_.max_connections) pause_accepting(accept_pause);

@@ -14,6 +14,7 @@
 #include "actors/cluster_router/http/head.hpp"
 #include "actors/cluster_router/net/loop.hpp"
 #include "actors/cluster_router/net/stream.hpp"
+#include "actors/cluster_router/net/tls.hpp"
 #include "messages/base/result.hpp"
 
 namespace signalbox::net {
@@ -21,10 +22,11 @@ namespace signalbox::net {
 struct ServerSettings {
   http::HeadLimits head;
   std::size_t max_body_bytes = 64u << 20;
-  Duration head_timeout = 10s;   ///< from a request's first byte to the end of its head
-  Duration body_timeout = 30s;   ///< between two pieces of a request's body
-  Duration idle_timeout = 75s;   ///< of a connection between requests
-  Duration stall_timeout = 60s;  ///< of a client that takes nothing of what waits for it
+  Duration handshake_timeout = 10s;  ///< of TLS
+  Duration head_timeout = 10s;       ///< from a request's first byte to the end of its head
+  Duration body_timeout = 30s;       ///< between two pieces of a request's body
+  Duration idle_timeout = 75s;       ///< of a connection between requests
+  Duration stall_timeout = 60s;      ///< of a client that takes nothing of what waits for it
   std::size_t high_water_bytes =
       256 * 1024;  ///< of one answer's unsent bytes; over it write() asks for a pause
   std::size_t max_connections = 16 * 1024;  ///< more wait in the kernel's queue
@@ -110,6 +112,14 @@ class HttpHandler {
   virtual void on_refused(int status, std::string_view reason) { (void)status, (void)reason; }
 };
 
+/// Totals since the start.
+struct ServerCounters {
+  std::uint64_t accepted = 0;           ///< connections
+  std::uint64_t handshakes = 0;         ///< of these, TLS handshakes done
+  std::uint64_t handshakes_failed = 0;  ///< ended without one, too slow ones included
+  std::uint64_t in_the_clear = 0;       ///< did not speak TLS where TLS is spoken
+};
+
 class HttpServer final : private Watcher {
  public:
   HttpServer(Loop& loop, HttpHandler& handler, ServerSettings settings);
@@ -117,6 +127,9 @@ class HttpServer final : private Watcher {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  /// Speaks TLS on the connections that come from now on; null: plain HTTP.
+  void use_tls(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
+  const std::shared_ptr<const TlsServer>& tls() const { return tls_; }
   /// Listens; port 0 takes a free one. `share_port`: other loops or processes accept there too.
   Status listen(const Address& address, bool share_port = false);
   /// The port that is listened on; 0 before listen().
@@ -125,6 +138,7 @@ class HttpServer final : private Watcher {
   void drain();
   bool draining() const { return draining_; }
   std::size_t connections() const { return connections_.size(); }
+  const ServerCounters& counters() const { return counters_; }
 
  private:
   friend class ServerConnection;
@@ -136,6 +150,8 @@ class HttpServer final : private Watcher {
   Loop& loop_;
   HttpHandler& handler_;
   ServerSettings settings_;
+  ServerCounters counters_;
+  std::shared_ptr<const TlsServer> tls_;
   Fd listener_;
   std::uint16_t port_ = 0;
   bool accepting_ = false;

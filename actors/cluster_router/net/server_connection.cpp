@@ -18,10 +18,13 @@ constexpr Duration linger_timeout = 3s;
 
 }  // namespace
 
-ServerConnection::ServerConnection(HttpServer& server, std::unique_ptr<Stream> stream)
-    : server_(server), stream_(std::move(stream)), timer_(server.loop_, [this] { on_deadline(); }) {
+ServerConnection::ServerConnection(HttpServer& server, std::unique_ptr<Stream> stream, bool opens)
+    : server_(server),
+      stream_(std::move(stream)),
+      timer_(server.loop_, [this] { on_deadline(); }),
+      phase_(opens ? Phase::opening : Phase::idle) {
   server_.loop_.watch(stream_->fd(), *this);
-  timer_.arm_in(server_.settings_.idle_timeout);
+  timer_.arm_in(opens ? server_.settings_.handshake_timeout : server_.settings_.idle_timeout);
 }
 
 ServerConnection::~ServerConnection() {
@@ -30,13 +33,38 @@ ServerConnection::~ServerConnection() {
 }
 
 void ServerConnection::on_ready(std::uint32_t events) {
-  if (phase_ == Phase::closed) return;
+  if (phase_ >= Phase::opening) return open(events);
   if (events & (EPOLLERR | EPOLLHUP)) return client_gone();
   if (events & EPOLLOUT) flush();
   if (events & (EPOLLIN | EPOLLRDHUP)) readable_ = true;
   if (events & EPOLLRDHUP) peer_ended_ = true;
   if (readable_ && wants_input()) read();
   if (peer_ended_ && phase_ == Phase::answering) client_gone();
+}
+
+void ServerConnection::open(std::uint32_t events) {
+  if (phase_ == Phase::closed) return;
+  if (events & EPOLLRDHUP) peer_ended_ = true;
+  Opened outcome = events & (EPOLLERR | EPOLLHUP) ? Opened::failed : stream_->open();
+  if (outcome == Opened::would_block && peer_ended_) outcome = stream_->open();  // an end has no second event
+  switch (outcome) {
+    case Opened::would_block: return;
+    case Opened::ready: ++server_.counters_.handshakes; return opened();
+    case Opened::in_the_clear:
+      ++server_.counters_.in_the_clear;
+      begin_request();
+      return refuse(400, "plain_http", "this port speaks TLS: write https:// in the URL");
+    case Opened::failed:
+    case Opened::untrusted: ++server_.counters_.handshakes_failed; return close();
+  }
+}
+
+/// The first request may have come with the end of the handshake: the kernel will not tell of it again.
+void ServerConnection::opened() {
+  phase_ = Phase::idle;
+  timer_.arm_in(server_.settings_.idle_timeout);
+  readable_ = true;
+  read();
 }
 
 void ServerConnection::read() {
@@ -46,9 +74,8 @@ void ServerConnection::read() {
     const IoResult got = stream_->read(scratch);
     if (got.state == Io::would_block) readable_ = false;
     if (got.state == Io::ended || got.state == Io::failed) return close();
-    // A short read emptied the socket; when more comes there will be a new event. An end that is already
-    // known must still be read.
-    if (got.state == Io::done && got.bytes < scratch.size() && !peer_ended_) readable_ = false;
+    // When more comes there will be a new event. An end that is already known must still be read.
+    if (got.state == Io::done && !got.more && !peer_ended_) readable_ = false;
     if (got.state == Io::done) take({scratch.data(), got.bytes});
   }
 }
@@ -309,6 +336,7 @@ void ServerConnection::on_deadline() {
     case Phase::body: return refuse(408, "body_timeout", "the request's body did not arrive in time");
     case Phase::answering:
     case Phase::flushing: return client_gone();
+    case Phase::opening: ++server_.counters_.handshakes_failed; return close();
     case Phase::idle:
     case Phase::lingering: return close();
     case Phase::closed: return;
@@ -317,7 +345,7 @@ void ServerConnection::on_deadline() {
 
 void ServerConnection::close_when_idle() {
   close_after_ = true;
-  if (phase_ == Phase::idle) close();
+  if (phase_ == Phase::idle || phase_ == Phase::opening) close();
 }
 
 void ServerConnection::close() {

@@ -8,7 +8,8 @@ namespace signalbox::net {
 
 class ServerConnection final : public Disposable, private Watcher {
  public:
-  ServerConnection(HttpServer& server, std::unique_ptr<Stream> stream);
+  /// `opens`: the stream has a handshake before its first byte.
+  ServerConnection(HttpServer& server, std::unique_ptr<Stream> stream, bool opens);
   ~ServerConnection() override;
 
   std::size_t index = 0;  ///< in the server's list
@@ -27,9 +28,11 @@ class ServerConnection final : public Disposable, private Watcher {
   void close();
 
  private:
-  enum class Phase : std::uint8_t { idle, head, body, answering, flushing, lingering, closed };
+  enum class Phase : std::uint8_t { idle, head, body, answering, flushing, lingering, opening, closed };
 
   void on_ready(std::uint32_t events) override;
+  void open(std::uint32_t events);
+  void opened();
   bool wants_input() const { return phase_ <= Phase::body || phase_ == Phase::lingering; }
   void read();
   void take(std::string_view bytes);
@@ -65,7 +68,7 @@ class ServerConnection final : public Disposable, private Watcher {
   std::size_t head_bytes_ = 0;  ///< of the current request
   std::size_t body_read_ = 0;   ///< bytes after the head that the chunked decoder is done with
   std::size_t head_seen_ = 0;
-  Phase phase_ = Phase::idle;
+  Phase phase_;
   bool readable_ = false;
   bool peer_ended_ = false;
   bool close_after_ = false;

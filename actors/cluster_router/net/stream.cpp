@@ -32,7 +32,10 @@ class PlainStream final : public Stream {
 
   IoResult read(std::span<char> into) override {
     const ssize_t got = ::recv(fd_.get(), into.data(), into.size(), 0);
-    if (got > 0) return {Io::done, static_cast<std::size_t>(got)};
+    if (got > 0) {
+      const auto bytes = static_cast<std::size_t>(got);
+      return {Io::done, bytes, bytes == into.size()};  // a short read emptied the socket
+    }
     return got == 0 ? IoResult{Io::ended, 0} : failure();
   }
 
@@ -121,12 +124,18 @@ Result<Address> resolve(const std::string& host, std::uint16_t port) {
 
 Result<Address> resolve_url(std::string_view url) {
   std::string_view rest = url;
-  if (rest.substr(0, 7) == "http://") rest.remove_prefix(7);
+  std::uint16_t port = 80;
+  if (rest.starts_with("http://")) {
+    rest.remove_prefix(7);
+  } else if (rest.starts_with("https://")) {
+    rest.remove_prefix(8);
+    port = 443;
+  }
   rest = rest.substr(0, rest.find('/'));
   std::string host;
-  std::uint16_t port = 80;
   if (!split_authority(rest, host, port))
-    return invalid(fmt::format("'{}' is not an address", url), {}, "write host:port or http://host:port");
+    return invalid(fmt::format("'{}' is not an address", url), {},
+                   "write host:port, http://host:port or https://host:port");
   return resolve(host, port);
 }
 

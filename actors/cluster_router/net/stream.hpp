@@ -35,12 +35,26 @@ enum class Io : std::uint8_t { done, would_block, ended, failed };
 struct IoResult {
   Io state = Io::done;
   std::size_t bytes = 0;  ///< with `done`
+  bool more = false;      ///< of a read: there may be more that no event will tell of
+};
+
+/// What came of Stream::open().
+enum class Opened : std::uint8_t {
+  ready,        ///< bytes may pass
+  would_block,  ///< to be asked again on the next event
+  failed,       ///< problem() says why
+  untrusted,    ///< the server's certificate is not the expected one; problem() says what it is instead
+  in_the_clear  ///< the client does not speak TLS; from now on bytes pass as they are, so that it can be told
 };
 
 /// A non-blocking connection. `ended` is the peer's orderly end, `failed` a reset or another error.
 class Stream {
  public:
   virtual ~Stream() = default;
+  /// What has to pass before the first byte, once TCP's connection stands: the handshake of a stream that has one.
+  virtual Opened open() { return Opened::ready; }
+  /// After open() failed: what happened, for people.
+  virtual std::string problem() const { return {}; }
   virtual IoResult read(std::span<char> into) = 0;
   /// Writes the pieces one after the other; may take only a part of them.
   virtual IoResult write(std::string_view first, std::string_view second = {}) = 0;
@@ -67,8 +81,8 @@ struct Address {
 /// Resolves a host name or literal. Names may block on the system's resolver: not for a loop's thread.
 /// Errors: not_found.
 Result<Address> resolve(const std::string& host, std::uint16_t port);
-/// Reads "host:port", "[v6]:port", "http://host:port" (port 80 when absent) and resolves it. Errors: invalid,
-/// not_found.
+/// Reads "host:port", "[v6]:port", "http://host:port", "https://host:port" (port 80 or 443 when absent) and resolves it.
+/// Errors: invalid, not_found.
 Result<Address> resolve_url(std::string_view url);
 
 /// A listening socket; `share_port` sets SO_REUSEPORT, so that several loops or processes accept on one port.

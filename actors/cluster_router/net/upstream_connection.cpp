@@ -30,21 +30,43 @@ void UpstreamConnection::connected() {
   send();
 }
 
+/// Goes on with what has to pass before the first byte; true once that is done.
+bool UpstreamConnection::open() {
+  Opened opened = stream_->open();
+  if (opened == Opened::would_block && hung_up_) opened = stream_->open();  // an end has no second event
+  if (opened == Opened::ready) {
+    readable_ =
+        upstream_.settings_.tls != nullptr;  // what came with a handshake's end has no event of its own
+    connected();
+    return true;
+  }
+  if (opened == Opened::would_block) {
+    if (call_->due_ == CallFault::connect_timeout) call_->due_ = CallFault::handshake_failed;
+    return false;
+  }
+  upstream_.problem_ = stream_->problem();
+  call_->fail(opened == Opened::untrusted ? CallFault::untrusted : CallFault::handshake_failed);
+  return false;
+}
+
 void UpstreamConnection::on_ready(std::uint32_t events) {
   if (phase_ == Phase::closed) return;
   if (phase_ == Phase::idle) {
     if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) upstream_.drop_idle(*this);
     return;
   }
+  if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
   if (phase_ == Phase::connecting) {
     if (connect_error(stream_->fd()) != 0) return call_->fail(CallFault::connect_failed);
     if ((events & EPOLLOUT) == 0) return;
-    connected();
+    phase_ = Phase::opening;
+    if (!open()) return;
+  } else if (phase_ == Phase::opening) {
+    if (!open()) return;
   } else if (events & EPOLLOUT) {
     send();
   }
   if (events & ~static_cast<std::uint32_t>(EPOLLOUT)) readable_ = true;
-  if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) hung_up_ = true;
   read();
 }
 
@@ -72,8 +94,8 @@ void UpstreamConnection::read() {
     const IoResult got = stream_->read(scratch);
     if (got.state == Io::would_block) readable_ = false;
     if (got.state == Io::ended || got.state == Io::failed) return peer_ended(got.state == Io::ended);
-    // A short read emptied the socket, and more will come with an event of its own, unless that was the last.
-    if (got.state == Io::done && got.bytes < scratch.size() && !hung_up_) readable_ = false;
+    // More will come with an event of its own, unless that was the last.
+    if (got.state == Io::done && !got.more && !hung_up_) readable_ = false;
     if (got.state == Io::done) take({scratch.data(), got.bytes});
   }
 }

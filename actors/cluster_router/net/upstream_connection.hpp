@@ -22,9 +22,10 @@ class UpstreamConnection final : public Disposable, private Watcher {
 
  private:
   friend class Upstream;
-  enum class Phase : std::uint8_t { connecting, head, body, idle, closed };
+  enum class Phase : std::uint8_t { connecting, opening, head, body, idle, closed };
 
   void on_ready(std::uint32_t events) override;
+  bool open();
   void connected();
   void send();
   void read();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "messages/base/digest.hpp"
@@ -9,6 +10,13 @@
 #include "messages/schema/traffic.hpp"
 
 namespace signalbox::routing {
+
+/// Why no session with an engine could be made, in words that the counts have no room for.
+struct EngineProblem {
+  EngineName engine;
+  bool untrusted = false;  ///< its certificate is not the one that the fleet table names
+  std::string text;
+};
 
 /// Counts of one loop between two drains. The actor adds the loops' batches up into reports, and remembers the last
 /// batch number of each loop in each report: when a snapshot covers a report, these go into ViewInputs::covered_batches
@@ -25,7 +33,8 @@ struct Batch {
   std::vector<schema::ServedRow> served;
   std::vector<schema::SentRow> sent;  ///< in an order in which a receiver may forget from the front
   std::uint32_t block_bytes = 0;
-  std::uint64_t sent_dropped = 0;  ///< sent rows that found no place
+  std::uint64_t sent_dropped = 0;       ///< sent rows that found no place
+  std::vector<EngineProblem> problems;  ///< the latest of each engine that has one
   std::uint32_t open = 0;
   std::uint32_t waiting = 0;
 };

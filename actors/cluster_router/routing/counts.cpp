@@ -80,7 +80,9 @@ void Counts::ended(const EndedAttempt& attempt) {
       row.latency_sum_s += to_seconds(attempt.ended - attempt.began);
       serve(attempt);
       break;
-    case AttemptEnd::connect_error: ++row.connect_errors; break;
+    case AttemptEnd::connect_error:
+    case AttemptEnd::tls_failed:
+    case AttemptEnd::untrusted: ++row.connect_errors; break;
     case AttemptEnd::reset_before_head: ++row.resets; break;
     case AttemptEnd::first_byte_timeout: ++row.timeouts; break;
     case AttemptEnd::server_error: ++row.server_errors; break;

@@ -107,9 +107,9 @@ Verdict Dispatcher::State::failed(OpenRequest& request, Ticket ticket, AttemptEn
   if (auto next = retry(request, ticket, end, now)) return *next;
   end_attempt(request, end, 0, now);
   if (request.deadline <= now) return refuse(request, ticket, RefuseReason::deadline_passed, 504, now);
-  const std::uint16_t status = end == AttemptEnd::connect_error        ? 503
-                               : end == AttemptEnd::first_byte_timeout ? 504
-                                                                       : 502;
+  const std::uint16_t status = failure_of(end, 0) == policy::FailureKind::connect ? 503
+                               : end == AttemptEnd::first_byte_timeout            ? 504
+                                                                                  : 502;
   return refuse(request, ticket, RefuseReason::retries_exhausted, status, now);
 }
 

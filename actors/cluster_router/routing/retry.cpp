@@ -14,7 +14,9 @@ AttemptEnd end_of_status(std::uint16_t status) {
 
 std::optional<FailureKind> failure_of(AttemptEnd end, std::uint16_t status) {
   switch (end) {
-    case AttemptEnd::connect_error: return FailureKind::connect;
+    case AttemptEnd::connect_error:
+    case AttemptEnd::tls_failed:
+    case AttemptEnd::untrusted: return FailureKind::connect;
     case AttemptEnd::reset_before_head: return FailureKind::reset;
     case AttemptEnd::first_byte_timeout: return FailureKind::timeout;
     case AttemptEnd::server_error: return FailureKind::status;

@@ -13,7 +13,8 @@ constexpr Duration grace = 1s;  ///< after its timeout a scrape whose answer nev
 
 schema::ScrapeState state_of(const ScrapeResult& result) {
   switch (result.fault) {
-    case FetchFault::unreachable: return schema::ScrapeState::unreachable;
+    case FetchFault::unreachable:
+    case FetchFault::untrusted: return schema::ScrapeState::unreachable;
     case FetchFault::timed_out: return schema::ScrapeState::timed_out;
     case FetchFault::malformed: return schema::ScrapeState::malformed;
     case FetchFault::none: break;
@@ -49,7 +50,7 @@ Machine::Machine(Options options)
 }
 
 const kit::RoleInfo& Machine::role_info() {
-  static constexpr std::string_view says[] = {"engine_signal", "engine_profile", "engine_farewell"};
+  static constexpr std::string_view says[] = {"engine_signal", "engine_profile", "engine_farewell", "alert"};
   static constexpr kit::RoleInfo info{Role::engine_proxy, "reads engines and says what they know", {}, says};
   return info;
 }
@@ -70,6 +71,7 @@ void Machine::take(const ScrapeResult& result, Instant now, Effects& effects) {
   const Page& page = adapter_->pages[result.page];
   const bool decides = result.page == 0;
   if (decides) waiting_since_.reset();
+  if (decides) watch_identity(result, now, effects);
   Reading reading;
   schema::ScrapeState state = state_of(result);
   std::string detail =
@@ -84,6 +86,17 @@ void Machine::take(const ScrapeResult& result, Instant now, Effects& effects) {
   } else {
     take_sizes(reading, now, effects);
   }
+}
+
+/// An engine that shows another certificate than it must is more than unreachable: somebody may stand in its place.
+void Machine::watch_identity(const ScrapeResult& result, Instant now, Effects& effects) {
+  const std::string name = "untrusted-" + options_.engine.str().substr(0, 48);
+  if (result.fault == FetchFault::none) return alerts_.clear(name, effects);
+  if (result.fault == FetchFault::untrusted)
+    alerts_.raise(name, schema::Severity::critical,
+                  fmt::format("{} is not trusted: {}", options_.engine, result.detail.substr(0, 512)),
+                  "signalbox inspect engines", options_.engine.str(), now, effects);
+  alerts_.repeat_due(now, effects);
 }
 
 void Machine::take_failure(schema::ScrapeState state, std::string detail, Instant now, Effects& effects) {

@@ -12,6 +12,7 @@
 
 #include "actors/engine_proxy/machine/life.hpp"
 #include "actors/engine_proxy/machine/slowness.hpp"
+#include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
 
 namespace signalbox::engine_proxy {
@@ -24,7 +25,8 @@ struct StartScrape {
   Duration timeout{};
 };
 
-enum class FetchFault : std::uint8_t { none, unreachable, timed_out, malformed };
+/// `untrusted`: its certificate is not the one that the fleet table names.
+enum class FetchFault : std::uint8_t { none, unreachable, timed_out, malformed, untrusted };
 
 /// What came of a StartScrape.
 struct ScrapeResult {
@@ -82,6 +84,7 @@ class Machine {
   void take_reading(Reading reading, Instant now, Effects& effects);
   void take_sizes(const Reading& reading, Instant now, Effects& effects);
   void take_failure(schema::ScrapeState state, std::string detail, Instant now, Effects& effects);
+  void watch_identity(const ScrapeResult& result, Instant now, Effects& effects);
   void measure(const Reading& reading, Instant now);
   void say_signal(Instant now, Effects& effects);
   void say_profile(Instant now, Effects& effects);
@@ -96,6 +99,7 @@ class Machine {
   Instant last_at_ = never_yet;
   std::optional<double> said_kv_tokens_;  ///< by a page that is read seldom
   schema::EngineSignal signal_;
+  kit::AlertBook alerts_;
   std::uint64_t number_ = 0;
   std::optional<Instant> waiting_since_;  ///< a scrape is out
   Instant scrape_next_ = never_yet, profile_next_ = never_yet, sizes_next_ = never_yet;

@@ -21,6 +21,7 @@ schema::FleetTable fleet_table(const config::Config& config) {
     row.url = e.url;
     row.kind = e.kind;
     row.models = e.models;
+    row.tls_identity = e.tls_identity;
     row.step_s = profile.a / e.capacity_scale;
     row.per_sequence_s = profile.b / e.capacity_scale;
     row.per_context_token_s = profile.k / e.capacity_scale;

@@ -48,6 +48,27 @@ BOOST_AUTO_TEST_CASE(a_small_fleet_is_resolved_whole) {
   BOOST_TEST(!config.find_process(ProcessName("none")));
 }
 
+BOOST_AUTO_TEST_CASE(an_engine_with_https_has_an_identity) {
+  const auto engine = [](const std::string& more) {
+    std::string text = tests::read_file(folder / "good.toml");
+    text.replace(text.find("http://+30"), 10, "https://engines.example:30");
+    text.replace(text.find("kind = \"sim\""), 12, more);
+    const Parsed parsed = parse_config(text, "configs/good.toml");
+    BOOST_REQUIRE_MESSAGE(parsed.config.has_value(), render(parsed.mistakes, "good.toml"));
+    return *parsed.config;
+  };
+  BOOST_TEST(engine("").engines[0].tls_identity == "name:engines.example");
+  const Config named = engine("tls_name = \"e1\"\ntls_authorities = \"ca.pem\"");
+  BOOST_TEST(named.engines[0].tls_identity == "name:e1");
+  BOOST_TEST(named.engines[0].tls_authorities == "configs/ca.pem");
+  std::string colons = "AB", digits = "ab";
+  for (int i = 1; i < 32; ++i) colons += ":0F", digits += "0f";
+  const Config pinned = engine("tls_sha256 = [\"" + colons + "\"]");
+  BOOST_TEST(pinned.engines[0].tls_identity == "sha256:" + digits);
+  BOOST_TEST((pinned.digest != named.digest));
+  BOOST_TEST((engine("tls_name = \"e1\"\ntls_authorities = \"/etc/ca.pem\"").digest == named.digest));
+}
+
 BOOST_AUTO_TEST_CASE(overrides_move_a_fleet_as_a_whole) {
   const Config moved = good({.port_base = 30000, .state_dir = "/srv/x", .keys_dir = {}});
   BOOST_TEST(moved.find_process(ProcessName("router"))->listen == "127.0.0.1:30000");

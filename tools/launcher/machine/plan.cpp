@@ -50,6 +50,10 @@ PlannedProcess simulated(const config::Config& config, const config::Engine& eng
   add("max-batch", profile.max_batch);
   add("step-tokens", profile.prefill_chunk);
   add("seed", simulated.seed);
+  if (!simulated.tls_certificate.empty()) {
+    add("tls-certificate", simulated.tls_certificate);
+    add("tls-key", simulated.tls_key);
+  }
   return process;
 }
 

@@ -29,8 +29,10 @@ timeouts connect 2s first_byte 20s gap 20s total 60s
 queue wait 5s depth 8 retry_after from 1s to 10s
 )";
 
-/// Engines e0, e1, ... that serve model "m" at these addresses, under this policy.
-inline Routes routes_to(const std::string& policy_text, const std::vector<std::string>& addresses) {
+/// Engines e0, e1, ... that serve model "m" at these addresses, under this policy; `edit` may change a row.
+inline Routes routes_to(const std::string& policy_text, const std::vector<std::string>& addresses,
+                        const EngineAccessMap& access = {},
+                        const std::function<void(schema::EngineRow&)>& edit = {}) {
   auto compiled = policy::compile_text(policy_text, "test.policy");
   BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? std::string() : compiled.error().text()));
   auto table = std::make_shared<schema::FleetTable>();
@@ -46,6 +48,7 @@ inline Routes routes_to(const std::string& policy_text, const std::vector<std::s
     row.models = {ModelName("m")};
     row.step_s = 0.01, row.per_sequence_s = 0.001, row.per_prefill_token_s = 1e-5;
     row.kv_tokens = 1e5, row.max_batch = 16;
+    if (edit) edit(row);
     table->engines.push_back(row);
   }
   routing::ViewInputs inputs;
@@ -54,7 +57,7 @@ inline Routes routes_to(const std::string& policy_text, const std::vector<std::s
   inputs.table = table;
   auto view = routing::build_view(inputs, nullptr);
   BOOST_REQUIRE_MESSAGE(view.has_value(), (view ? std::string() : view.error().detail));
-  return {*view, build_address_book(*table, {})};
+  return {*view, build_address_book(*table, access)};
 }
 
 struct GatewayFixture {

@@ -23,6 +23,8 @@ inline tests::Driver<cluster_router::Machine> driver(Kept kept = {}) {
   out.input = [](const std::string& name, tests::Reader& in) -> cluster_router::Machine::Input {
     if (name == "listening") return GatewayState{true, "127.0.0.1:80"};
     routing::Batch batch;
+    if (name == "untrusted" || name == "session_failed")
+      batch.problems = {{tests::small_table().engines[0].name, name == "untrusted", "what it showed"}};
     batch.policy = tests::small_policy().hash;
     batch.table = tests::small_table().content;
     batch.block_bytes = 1024;
@@ -36,6 +38,7 @@ inline tests::Driver<cluster_router::Machine> driver(Kept kept = {}) {
       if (key == "offered") demand.offered = demand.admitted = value;
       if (key == "attempts") outcome.attempts = value, outcome.inflight = static_cast<double>(value);
       if (key == "resets") outcome.resets = value;
+      if (key == "succeeded") outcome.succeeded = value;
       for (std::uint64_t i = 0; key == "blocks" && i < value; ++i)
         batch.sent.push_back({EngineIndex(0), 100 + i});
     }

@@ -29,6 +29,7 @@ inline tests::Driver<signalbox::engine_proxy::Machine> driver() {
     const std::string how = in.word();
     if (how == "unreachable") r.fault = FetchFault::unreachable, r.detail = "connection refused";
     if (how == "timed_out") r.fault = FetchFault::timed_out, r.detail = "no answer in 1 s";
+    if (how == "untrusted") r.fault = FetchFault::untrusted, r.detail = "certificate rejected";
     if (r.fault == FetchFault::none) r.status = tests::number<int>(how);
     while (!in.done()) {
       const std::string key = in.word();
