@@ -304,8 +304,8 @@ class NodeImpl final : public Node {
   void read_messages(Link& link) {
     for (std::size_t i = 0; i < messages_per_turn && parts_.receive(link.in); ++i) {
       const Instant now = clock_now();
-      if (handlers_.on_frames) handlers_.on_frames(parts_.frames(), now);
       auto outcome = receive(now);
+      if (outcome && handlers_.on_accepted) handlers_.on_accepted(parts_.frames(), **outcome, now);
       if (outcome && handlers_.on_delivery)
         handlers_.on_delivery(std::move(*outcome));
       else if (!outcome && outcome.error().reason != Drop::duplicate && handlers_.on_drop)

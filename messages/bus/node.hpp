@@ -41,8 +41,8 @@ struct NodeHandlers {
   std::function<void(schema::DeliveryPtr)> on_delivery;
   /// A message was dropped; duplicates are not told. `sender` is what it claims.
   std::function<void(Drop reason, std::string_view sender, std::string_view topic, const Error& why)> on_drop;
-  /// Every message before it is checked, for captures.
-  std::function<void(Frames frames, Instant arrived)> on_frames;
+  /// The frames of what is delivered, before it is handed over; for recordings.
+  std::function<void(Frames frames, const schema::Delivery& delivery, Instant arrived)> on_accepted;
 };
 
 class Node {

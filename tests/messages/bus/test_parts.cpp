@@ -3,7 +3,6 @@
 #include <fstream>
 
 #include "messages/bus/authority.hpp"
-#include "messages/bus/capture.hpp"
 #include "messages/bus/endpoint.hpp"
 #include "messages/bus/incarnation.hpp"
 #include "messages/bus/last_values.hpp"
@@ -18,10 +17,6 @@ int mode_of(const std::string& path) {
   struct stat info {};
   ::stat(path.c_str(), &info);
   return static_cast<int>(info.st_mode & 0777);
-}
-std::string content_of(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 }  // namespace
 
@@ -127,53 +122,6 @@ BOOST_AUTO_TEST_CASE(each_start_is_a_later_life) {
   std::ofstream(folder / "proxy-east.incarnation") << "nonsense\n";
   BOOST_TEST((next_incarnation(folder / "", proxy.id).error().kind == ErrorKind::invalid));
   BOOST_TEST(!next_incarnation(folder / "missing", proxy.id).has_value());
-}
-
-BOOST_AUTO_TEST_CASE(a_capture_gives_back_what_it_took_and_tells_damage) {
-  const Folder folder;
-  const std::string path = folder / "bus.capture";
-  Author author{nullptr, proxy.id};
-  std::vector<Packet> packets;
-  {
-    auto writer = CaptureWriter::create(path);
-    BOOST_TEST_REQUIRE(error_of(writer) == "");
-    for (int i = 0; i < 10; ++i) {
-      packets.push_back(author.say(signal_of("e1")));
-      BOOST_TEST(error_of(writer->write(packets.back().views(), instant_at(i * 1s))) == "");
-    }
-    BOOST_TEST(error_of(writer->flush()) == "");
-  }
-  BOOST_TEST((CaptureWriter::create(path).error().kind == ErrorKind::conflict));
-
-  auto reader = CaptureReader::open(path);
-  BOOST_TEST_REQUIRE(error_of(reader) == "");
-  for (int i = 0; i < 10; ++i) {
-    const auto message = reader->next();
-    BOOST_TEST_REQUIRE(error_of(message) == "");
-    BOOST_TEST((*message)->arrived.time_since_epoch().count() == Duration(i * 1s).count());
-    BOOST_TEST(((*message)->frames == packets[static_cast<std::size_t>(i)].parts));
-  }
-  BOOST_TEST(!reader->next()->has_value());
-
-  const std::string whole = content_of(path);
-  const auto outcome_of = [&](const std::string& content) {
-    std::ofstream(path, std::ios::trunc | std::ios::binary) << content;
-    auto damaged = CaptureReader::open(path);
-    if (!damaged) return std::string("no capture");
-    for (int i = 0;; ++i) {
-      const auto message = damaged->next();
-      if (!message || !*message) return fmt::format("{}{}", i, message ? "" : " and damage");
-    }
-  };
-  const std::size_t record = (whole.size() - 8) / 10;
-  BOOST_TEST(outcome_of(whole) == "10");
-  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record)) == "3");
-  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record + 1)) == "3 and damage");
-  BOOST_TEST(outcome_of(whole.substr(0, 8 + 3 * record - 1)) == "2 and damage");
-  BOOST_TEST(outcome_of(whole.substr(0, 5)) == "no capture");
-  std::string flipped = whole;
-  flipped[8 + 5 * record + 40] ^= 1;
-  BOOST_TEST(outcome_of(flipped) == "5 and damage");
 }
 
 namespace {
