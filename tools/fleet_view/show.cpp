@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <numeric>
+#include <algorithm>
+
+#include "tools/fleet_view/status.hpp"
 
 namespace signalbox::fleet_view {
 namespace {
@@ -10,38 +12,23 @@ namespace {
 Cell seconds(Duration d) { return to_seconds(d); }
 Cell version_text(const SnapshotVersion& v) { return v.sequence == 0 ? Cell() : cell(fmt::format("{}", v)); }
 
-/// What all clusters together plan to have in flight on an engine.
-double planned_inflight(const FleetView& view, const EngineName& engine) {
-  double sum = 0;
-  for (const auto& [cluster, snapshot] : view.snapshots)
-    for (const schema::WeightRow& row : snapshot.message.weights)
-      if (view.engine_name(snapshot.message.table, row.engine) == engine.str()) sum += row.planned_inflight;
-  return sum;
+/// The price of an engine's row; nullptr if the snapshot has none.
+const schema::PriceRow* price_of(const schema::RoutingSnapshot& snapshot, EngineIndex engine) {
+  const auto is_its = [&](const schema::PriceRow& row) { return row.engine == engine; };
+  const auto at = engine.valid() ? engine.at() : snapshot.prices.size();
+  if (at < snapshot.prices.size() && is_its(snapshot.prices[at])) return &snapshot.prices[at];
+  const auto found = std::find_if(snapshot.prices.begin(), snapshot.prices.end(), is_its);
+  return found == snapshot.prices.end() ? nullptr : &*found;
 }
 
-std::string joined(const std::vector<ModelName>& models) {
-  std::string out;
-  for (const ModelName& model : models) out += (out.empty() ? "" : ",") + model.str();
-  return out;
-}
-
-const schema::PriceRow* price_of(const FleetView& view, const schema::RoutingSnapshot& snapshot,
-                                 std::string_view engine) {
-  for (const schema::PriceRow& row : snapshot.prices)
-    if (view.engine_name(snapshot.table, row.engine) == engine) return &row;
-  return nullptr;
-}
-
-void add_weights(const FleetView& view, const schema::RoutingSnapshot& snapshot, Table& table) {
-  for (const schema::WeightRow& row : snapshot.weights) {
-    const std::string engine = view.engine_name(snapshot.table, row.engine);
-    const schema::PriceRow* price = price_of(view, snapshot, engine);
-    table.rows.push_back({cell(snapshot.cluster.str()),
-                          cell(view.class_name(snapshot.policy, row.request_class)), cell(engine),
-                          cell(row.weight), cell(row.planned_inflight), price ? cell(price->price) : Cell(),
-                          price ? cell(price->planned_load) : Cell(), price ? cell(price->capacity) : Cell(),
-                          price ? cell(name_of(price->binding)) : Cell()});
-  }
+void add_weight(const FleetView& view, const schema::RoutingSnapshot& snapshot, const schema::WeightRow& row,
+                Table& table) {
+  const schema::PriceRow* price = price_of(snapshot, row.engine);
+  table.rows.push_back(
+      {cell(snapshot.cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
+       cell(view.engine_name(snapshot.table, row.engine)), cell(row.weight), cell(row.planned_inflight),
+       price ? cell(price->price) : Cell(), price ? cell(price->planned_load) : Cell(),
+       price ? cell(price->capacity) : Cell(), price ? cell(name_of(price->binding)) : Cell()});
 }
 
 Table weights_table() {
@@ -50,11 +37,11 @@ Table weights_table() {
            {"class"},
            {"engine"},
            {"weight", 4},
-           {"planned_inflight", 2},
+           {"planned_inflight", 2, 3},
            {"price", 4},
-           {"planned_load", 3},
-           {"capacity", 3},
-           {"binding"}},
+           {"planned_load", 3, 1},
+           {"capacity", 3, 1},
+           {"binding", 0, 2}},
           {}};
 }
 
@@ -64,54 +51,60 @@ std::vector<Table> show_engines(const FleetView& view, Instant now) {
   Table table{"engines",
               {{"engine"},
                {"cluster"},
-               {"models"},
+               {"models", 0, 6},
                {"verdict"},
-               {"evidence"},
-               {"since_s", 1},
-               {"capacity", 2},
+               {"evidence", 0, 5},
+               {"since_s", 1, 2},
+               {"capacity", 2, 3},
                {"running"},
                {"waiting"},
                {"kv_usage", 3},
-               {"slowness", 2},
-               {"tpot_s", 4},
-               {"planned_inflight", 2},
-               {"signal_age_s", 2}},
+               {"slowness", 2, 4},
+               {"tpot_s", 4, 4},
+               {"planned_inflight", 2, 7},
+               {"signal_age_s", 2, 1},
+               {"planned_share", 3, 3},
+               {"use", 3},
+               {"latency_s", 4, 1},
+               {"first_byte_s", 4, 8},
+               {"failed_rps", 1, 8}},
               {}};
-  const schema::FleetTable* fleet = view.newest_table();
-  if (fleet == nullptr) return {table};
-  for (const schema::EngineRow& engine : fleet->engines) {
-    const auto* verdict = view.verdict(engine.name);
-    const auto heard = view.signals.find(engine.name);
-    const bool known = heard != view.signals.end();
-    const schema::EngineSignal signal = known ? heard->second.message : schema::EngineSignal();
-    const bool placed = engine.cluster.valid() && engine.cluster.at() < fleet->clusters.size();
+  for (const EngineStatus& e : engine_statuses(view, now))
     table.rows.push_back(
-        {cell(engine.name.str()), placed ? cell(fleet->clusters[engine.cluster.at()].name.str()) : Cell(),
-         cell(joined(engine.models)), verdict ? cell(name_of(verdict->message.state)) : Cell(),
-         verdict ? cell(name_of(verdict->message.evidence)) : Cell(),
-         verdict ? seconds(verdict->message.since + verdict->age(now)) : Cell(),
-         verdict ? cell(verdict->message.capacity_factor) : Cell(), maybe(signal.running),
-         maybe(signal.waiting), maybe(signal.kv_usage), known ? cell(signal.slowness) : Cell(),
-         maybe(signal.tpot_s), cell(planned_inflight(view, engine.name)),
-         known ? seconds(heard->second.age(now) + signal.reading_age) : Cell()});
-  }
+        {cell(e.name.str()), e.cluster.empty() ? Cell() : cell(e.cluster.str()), cell(e.models),
+         e.state ? cell(name_of(*e.state)) : Cell(), e.state ? cell(e.evidence) : Cell(), maybe(e.since_s),
+         maybe(e.capacity_factor), maybe(e.running), maybe(e.waiting), maybe(e.kv_usage), maybe(e.slowness),
+         maybe(e.tpot_s), cell(e.planned_inflight), maybe(e.signal_age_s), cell(e.planned_share),
+         maybe(e.use()), maybe(e.latency_s), maybe(e.first_byte_s), cell(e.failed_rps)});
   return {table};
 }
 
-std::vector<Table> show_snapshots(const FleetView& view, Instant now, const ClusterName& only) {
+Table show_snapshot_terms(const FleetView& view, Instant now, const ClusterName& only) {
   Table versions{"snapshots",
                  {{"cluster"},
                   {"version"},
                   {"kind"},
                   {"age_s", 2},
-                  {"from"},
-                  {"policy"},
-                  {"table"},
+                  {"from", 0, 4},
+                  {"policy", 0, 3},
+                  {"table", 0, 5},
                   {"gap", 5},
-                  {"objective", 3},
-                  {"lower_bound", 3},
+                  {"objective", 3, 1},
+                  {"lower_bound", 3, 2},
                   {"cause"}},
                  {}};
+  for (const auto& [cluster, heard] : view.snapshots) {
+    if (!only.empty() && cluster != only) continue;
+    const schema::RoutingSnapshot& snapshot = heard.message;
+    versions.rows.push_back({cell(cluster.str()), version_text(snapshot.version),
+                             cell(name_of(snapshot.kind)), seconds(heard.age(now)), cell(heard.from.str()),
+                             cell(snapshot.policy.brief()), cell(snapshot.table.brief()), cell(snapshot.gap),
+                             cell(snapshot.objective), cell(snapshot.lower_bound), cell(snapshot.cause)});
+  }
+  return versions;
+}
+
+std::vector<Table> show_snapshots(const FleetView& view, Instant now, const ClusterName& only) {
   Table admits{
       "admits",
       {{"cluster"}, {"class"}, {"admit", 3}, {"planned_rps", 2}, {"prompt_tokens", 0}, {"output_tokens", 0}},
@@ -120,17 +113,13 @@ std::vector<Table> show_snapshots(const FleetView& view, Instant now, const Clus
   for (const auto& [cluster, heard] : view.snapshots) {
     if (!only.empty() && cluster != only) continue;
     const schema::RoutingSnapshot& snapshot = heard.message;
-    versions.rows.push_back({cell(cluster.str()), version_text(snapshot.version),
-                             cell(name_of(snapshot.kind)), seconds(heard.age(now)), cell(heard.from.str()),
-                             cell(snapshot.policy.brief()), cell(snapshot.table.brief()), cell(snapshot.gap),
-                             cell(snapshot.objective), cell(snapshot.lower_bound), cell(snapshot.cause)});
     for (const schema::AdmitRow& row : snapshot.admits)
       admits.rows.push_back({cell(cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
                              cell(row.admit), cell(row.planned_rps), cell(row.prompt_tokens),
                              cell(row.output_tokens)});
-    add_weights(view, snapshot, weights);
+    for (const schema::WeightRow& row : snapshot.weights) add_weight(view, snapshot, row, weights);
   }
-  return {versions, admits, weights};
+  return {show_snapshot_terms(view, now, only), admits, weights};
 }
 
 std::vector<Table> show_leader(const FleetView& view, Instant now) {
@@ -138,11 +127,11 @@ std::vector<Table> show_leader(const FleetView& view, Instant now) {
               {{"optimizer"},
                {"leads"},
                {"term"},
-               {"snapshot"},
-               {"holding"},
-               {"heard_share", 2},
+               {"snapshot", 0, 1},
+               {"holding", 0, 3},
+               {"heard_share", 2, 4},
                {"plan_age_s", 2},
-               {"beat_age_s", 2},
+               {"beat_age_s", 2, 2},
                {"state"}},
               {}};
   for (const auto& [id, beat] : view.beats) {
@@ -167,16 +156,16 @@ std::vector<Table> show_routers(const FleetView& view, Instant now) {
               {{"router"},
                {"cluster"},
                {"ready"},
-               {"endpoint"},
-               {"operator_endpoint"},
+               {"endpoint", 0, 5},
+               {"operator_endpoint", 0, 6},
                {"snapshot"},
-               {"last_receipt"},
+               {"last_receipt", 0, 2},
                {"offered_rps", 2},
                {"shed_rps", 2},
                {"inflight", 0},
-               {"failed"},
-               {"beat_age_s", 2},
-               {"state"}},
+               {"failed", 0, 1},
+               {"beat_age_s", 2, 4},
+               {"state", 0, 3}},
               {}};
   for (const auto& [id, beat] : view.beats) {
     if (beat.message.role != Role::cluster_router) continue;
@@ -213,38 +202,43 @@ std::vector<Table> show_routers(const FleetView& view, Instant now) {
   return {table};
 }
 
-std::vector<Table> show_weights(const FleetView& view, Instant now, const EngineName& engine) {
-  std::vector<Table> all = show_snapshots(view, now);
+std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName& engine) {
   Table weights = weights_table();
-  for (auto& row : all.back().rows)
-    if (std::get<std::string>(row[2]) == engine.str()) weights.rows.push_back(std::move(row));
   Table lost{"not_used", {{"cluster"}, {"class"}, {"reason"}, {"reduced_cost_s", 4}, {"sentence"}}, {}};
   Table price{"price",
               {{"cluster"},
                {"price", 4},
                {"planned_load", 3},
                {"capacity", 3},
-               {"slowness", 2},
+               {"slowness", 2, 1},
                {"binding"},
                {"sentence"}},
               {}};
   for (const auto& [cluster, heard] : view.snapshots) {
     const schema::RoutingSnapshot& snapshot = heard.message;
+    const auto is_asked = [&](EngineIndex row) {
+      return engine.empty() || view.engine_name(snapshot.table, row) == engine.str();
+    };
+    for (const schema::WeightRow& row : snapshot.weights)
+      if (is_asked(row.engine)) add_weight(view, snapshot, row, weights);
+    if (engine.empty()) continue;  // the rest is of one engine
     for (const schema::RunnerUpRow& row : snapshot.runners_up)
-      if (view.engine_name(snapshot.table, row.engine) == engine.str())
+      if (is_asked(row.engine))
         lost.rows.push_back({cell(cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
                              cell(name_of(row.reason)), cell(row.reduced_cost_s),
                              cell(sentence_of(row.reason))});
-    if (const schema::PriceRow* row = price_of(view, snapshot, engine.str()))
-      price.rows.push_back({cell(cluster.str()), cell(row->price), cell(row->planned_load),
-                            cell(row->capacity), cell(row->slowness), cell(name_of(row->binding)),
-                            cell(sentence_of(row->binding))});
+    for (const schema::PriceRow& row : snapshot.prices)
+      if (is_asked(row.engine))
+        price.rows.push_back({cell(cluster.str()), cell(row.price), cell(row.planned_load),
+                              cell(row.capacity), cell(row.slowness), cell(name_of(row.binding)),
+                              cell(sentence_of(row.binding))});
   }
+  if (engine.empty()) return {weights};
   return {weights, price, lost};
 }
 
 std::vector<Table> show_policy(const FleetView& view, Instant now) {
-  Table table{"policy", {{"name"}, {"version"}, {"hash"}, {"from"}, {"age_s", 1}}, {}};
+  Table table{"policy", {{"name"}, {"version"}, {"hash"}, {"from", 0, 1}, {"age_s", 1}}, {}};
   Table classes{
       "classes", {{"class"}, {"model"}, {"criticality"}, {"shed_cost_s", 1}, {"floor_share", 2}}, {}};
   if (view.policy) {
@@ -267,13 +261,13 @@ std::vector<Table> show_processes(const FleetView& view, Instant now) {
                {"cluster"},
                {"ready"},
                {"uptime_s", 0},
-               {"resident_mib", 0},
-               {"loop_lag_ms", 1},
-               {"messages_in"},
-               {"refused"},
-               {"lost"},
-               {"actors_restarted"},
-               {"beat_age_s", 2},
+               {"resident_mib", 0, 1},
+               {"loop_lag_ms", 1, 3},
+               {"messages_in", 0, 5},
+               {"refused", 0, 4},
+               {"lost", 0, 4},
+               {"actors_restarted", 0, 6},
+               {"beat_age_s", 2, 2},
                {"state"}},
               {}};
   for (const auto& [id, heard] : view.beats) {
@@ -287,9 +281,86 @@ std::vector<Table> show_processes(const FleetView& view, Instant now) {
   return {table};
 }
 
+std::vector<Table> show_demand(const FleetView& view, Instant) {
+  Table table{"demand",
+              {{"cluster"},
+               {"class"},
+               {"offered_rps", 2},
+               {"admitted_rps", 2, 3},
+               {"shed_rps", 2},
+               {"finished_rps", 2, 2},
+               {"planned_rps", 2},
+               {"admit", 3},
+               {"prompt_tokens_s", 0, 1},
+               {"cached_tokens_s", 0, 4},
+               {"output_tokens_s", 0, 1}},
+              {}};
+  for (const DemandStatus& d : demand_statuses(view))
+    table.rows.push_back({cell(d.cluster.str()), cell(d.request_class), cell(d.offered_rps),
+                          cell(d.admitted_rps), cell(d.shed_rps), cell(d.finished_rps), maybe(d.planned_rps),
+                          maybe(d.admit), cell(d.prompt_tokens_s), cell(d.cached_tokens_s),
+                          cell(d.output_tokens_s)});
+  return {table};
+}
+
+std::vector<Table> show_cache(const FleetView& view, Instant now) {
+  Table table{"cache",
+              {{"engine"},
+               {"kv_usage", 3},
+               {"kv_tokens", 0},
+               {"prompt_tokens", 0, 2},
+               {"cached_tokens", 0, 2},
+               {"hit_share", 3},
+               {"preemptions", 0},
+               {"knowledge", 0, 1},
+               {"blocks_sent", 0},
+               {"signal_age_s", 2, 1}},
+              {}};
+  for (const auto& [name, heard] : view.signals) {
+    const schema::EngineSignal& signal = heard.message;
+    const auto digest = view.caches.find(name);
+    const auto sent = view.sent_blocks.find(name);
+    const bool counts =
+        signal.prompt_tokens_total && signal.cached_tokens_total && *signal.prompt_tokens_total > 0;
+    table.rows.push_back(
+        {cell(name.str()), maybe(signal.kv_usage), maybe(signal.kv_capacity_tokens),
+         maybe(signal.prompt_tokens_total), maybe(signal.cached_tokens_total),
+         counts ? cell(*signal.cached_tokens_total / *signal.prompt_tokens_total) : Cell(),
+         maybe(signal.preemptions_total),
+         digest == view.caches.end() ? Cell() : cell(name_of(digest->second.message.knowledge)),
+         sent == view.sent_blocks.end() ? Cell() : count(sent->second),
+         seconds(heard.age(now) + signal.reading_age)});
+  }
+  return {table};
+}
+
+std::vector<Table> show_health(const FleetView& view, Instant now) {
+  Table table{"health",
+              {{"engine"},
+               {"monitor", 0, 3},
+               {"state"},
+               {"for_s", 1},
+               {"capacity", 2},
+               {"evidence"},
+               {"suspicion", 2, 1},
+               {"isolated", 0, 4},
+               {"age_s", 2, 2},
+               {"detail"}},
+              {}};
+  for (const auto& [key, heard] : view.verdicts) {
+    const schema::HealthVerdict& verdict = heard.message;
+    table.rows.push_back({cell(key.first.str()), cell(key.second.str()), cell(name_of(verdict.state)),
+                          seconds(verdict.since + heard.age(now)), cell(verdict.capacity_factor),
+                          cell(name_of(verdict.evidence)), cell(verdict.suspicion), flag(verdict.isolated),
+                          seconds(heard.age(now)), cell(verdict.detail)});
+  }
+  return {table};
+}
+
 std::vector<Table> show_alerts(const FleetView& view, Instant now) {
-  Table table{
-      "alerts", {{"alert"}, {"severity"}, {"subject"}, {"age_s", 1}, {"summary"}, {"look_closer"}}, {}};
+  Table table{"alerts",
+              {{"alert"}, {"severity"}, {"subject", 0, 2}, {"age_s", 1}, {"summary"}, {"look_closer", 0, 1}},
+              {}};
   for (const auto& [name, heard] : view.alerts)
     table.rows.push_back({cell(name.str()), cell(name_of(heard.message.severity)),
                           cell(heard.message.subject), seconds(heard.age(now)), cell(heard.message.summary),

@@ -12,6 +12,8 @@ namespace signalbox::fleet_view {
 std::vector<Table> show_engines(const FleetView& view, Instant now);
 /// Versions, admit fractions and weights of every cluster's snapshot, or of one.
 std::vector<Table> show_snapshots(const FleetView& view, Instant now, const ClusterName& only = {});
+/// Their versions and certificates alone.
+Table show_snapshot_terms(const FleetView& view, Instant now, const ClusterName& only = {});
 /// Optimizers: who leads, in which term, how fresh its plan is.
 std::vector<Table> show_leader(const FleetView& view, Instant now);
 /// Routers: what they serve by and what they are asked for.
@@ -22,6 +24,12 @@ std::vector<Table> show_weights(const FleetView& view, Instant now, const Engine
 std::vector<Table> show_policy(const FleetView& view, Instant now);
 /// Every process that beats.
 std::vector<Table> show_processes(const FleetView& view, Instant now);
+/// What is asked for, by cluster and class, and what the plan admits of it.
+std::vector<Table> show_demand(const FleetView& view, Instant now);
+/// KV memory and prefix caches of the engines.
+std::vector<Table> show_cache(const FleetView& view, Instant now);
+/// Every monitor's word on every engine, with its evidence.
+std::vector<Table> show_health(const FleetView& view, Instant now);
 std::vector<Table> show_alerts(const FleetView& view, Instant now);
 
 }  // namespace signalbox::fleet_view

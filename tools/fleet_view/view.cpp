@@ -43,6 +43,15 @@ void FleetView::on(const schema::Delivery& delivery, Instant now) {
           demands.insert_or_assign(from, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::OutcomeReport>) {
           outcomes.insert_or_assign(from, std::move(latest));
+        } else if constexpr (std::is_same_v<T, schema::EngineProfile>) {
+          profiles.insert_or_assign(message.engine, std::move(latest));
+        } else if constexpr (std::is_same_v<T, schema::CacheDigest>) {
+          caches.insert_or_assign(message.engine, std::move(latest));
+        } else if constexpr (std::is_same_v<T, schema::SentPrefixes>) {
+          if (const schema::FleetTable* known = table(message.table))
+            for (const schema::SentRow& row : message.rows)
+              if (row.engine.at() < known->engines.size())
+                ++sent_blocks[known->engines[row.engine.at()].name];
         } else if constexpr (std::is_same_v<T, schema::Alert>) {
           if (message.raised)
             alerts.insert_or_assign(message.name, std::move(latest));
@@ -97,6 +106,11 @@ std::string FleetView::class_name(const Digest& policy_hash, ClassIndex row) con
       row.at() < compiled->classes.size())
     return compiled->classes[row.at()].name.str();
   return row.valid() ? fmt::format("#{}", row.value) : std::string();
+}
+
+RowNames FleetView::names() const {
+  return {[this](const Digest& content, EngineIndex row) { return engine_name(content, row); },
+          [this](const Digest& hash, ClassIndex row) { return class_name(hash, row); }};
 }
 
 }  // namespace signalbox::fleet_view

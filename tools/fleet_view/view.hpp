@@ -9,6 +9,7 @@
 
 #include "cluster-config/policy/compiled.hpp"
 #include "messages/schema/catalog.hpp"
+#include "tools/fleet_view/fields.hpp"
 
 namespace signalbox::fleet_view {
 
@@ -38,6 +39,10 @@ class FleetView {
   std::map<ProcessName, Heard<schema::DemandReport>> demands;      ///< by router
   std::map<ProcessName, Heard<schema::OutcomeReport>> outcomes;    ///< by router
   std::map<ProcessName, Heard<schema::Alert>> alerts;              ///< raised ones
+  std::map<EngineName, Heard<schema::EngineProfile>> profiles;
+  std::map<EngineName, Heard<schema::CacheDigest>> caches;
+  std::map<EngineName, std::uint64_t>
+      sent_blocks;  ///< prompt blocks sent there, as routers shared while we listened
   std::optional<Heard<schema::Policy>> policy;
   std::optional<policy::CompiledPolicy> compiled;  ///< of `policy`, if its text compiles
 
@@ -52,6 +57,8 @@ class FleetView {
   /// Names of rows, or "#row" where the table or policy that they index is not known.
   std::string engine_name(const Digest& table, EngineIndex row) const;
   std::string class_name(const Digest& policy_hash, ClassIndex row) const;
+  /// These, for those who look into messages; valid as long as this view.
+  RowNames names() const;
 };
 
 }  // namespace signalbox::fleet_view
