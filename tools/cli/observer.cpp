@@ -16,6 +16,10 @@ Instant monotonic_now() {
   return Instant{std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch())};
 }
 
+Duration wall_now() {
+  return std::chrono::duration_cast<Duration>(std::chrono::system_clock::now().time_since_epoch());
+}
+
 Result<std::unique_ptr<bus::Node>> join_bus(const Fleet& fleet, std::string_view id,
                                             std::vector<std::string> subscriptions,
                                             bus::NodeHandlers handlers) {

@@ -14,6 +14,8 @@ namespace signalbox::cli {
 
 /// The time on the line of all instants of this process.
 Instant monotonic_now();
+/// Since 1970, for display.
+Duration wall_now();
 
 /// Joins the fleet's bus as this tool. Errors: denied or not_found for keys, invalid for endpoints.
 Result<std::unique_ptr<bus::Node>> join_bus(const Fleet& fleet, std::string_view id,

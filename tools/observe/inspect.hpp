@@ -1,21 +1,25 @@
 // The state of the fleet now, as tables.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "messages/base/result.hpp"
-#include "messages/base/time.hpp"
-#include "tools/cli/fleet.hpp"
+#include "tools/cli/source.hpp"
 
 namespace signalbox::observe {
 
 struct InspectOptions {
-  cli::FleetOptions fleet;
+  cli::SourceOptions source;
   std::string what;
-  std::string engine;   ///< of `weights`
-  std::string cluster;  ///< of `snapshot`; empty: all
+  std::string engine;                ///< of `weights`; empty: all
+  std::string cluster;               ///< of `snapshot`; empty: all
+  std::string sort;                  ///< a column; "-column": the largest first
+  std::string filter;                ///< rows that hold this; "column=text": whole, in that column
+  std::optional<double> watch_s;     ///< again and again
+  std::optional<std::size_t> width;  ///< instead of the terminal's; 0: any
   bool json = false;
   double wait_s = 3;
 };

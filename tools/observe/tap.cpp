@@ -1,158 +1,273 @@
 #include "tools/observe/tap.hpp"
 
 #include <fmt/format.h>
-#include <signal.h>
 
-#include <condition_variable>
-#include <csignal>
 #include <cstdio>
-#include <deque>
 #include <mutex>
 #include <optional>
 
-#include "messages/bus/capture.hpp"
-#include "messages/bus/receiver.hpp"
-#include "messages/codec/codec.hpp"
 #include "tools/cli/observer.hpp"
+#include "tools/fleet_view/traffic.hpp"
+#include "tools/observe/inbox.hpp"
+#include "tools/observe/interrupt.hpp"
+#include "tools/observe/printer.hpp"
+#include "tools/recording/player.hpp"
+#include "tools/recording/writer.hpp"
 
 namespace signalbox::observe {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
-void interrupt(int) { interrupted = 1; }
+/// What names rows of other messages; a tap always listens to them.
+const std::vector<std::string> name_topics{"policy/", "fleet/"};
 
-/// What the bus thread hands over; bounded, so that a slow terminal costs messages and not memory.
-class Inbox {
+TapStyle style_of(const TapOptions& options) {
+  if (options.quiet || options.stats) return TapStyle::silent;
+  if (options.diff || !options.between.empty()) return TapStyle::diffs;
+  if (options.json) return TapStyle::json;
+  return options.full ? TapStyle::blocks : TapStyle::lines;
+}
+
+bool is_name(const schema::Delivery& delivery) {
+  return std::holds_alternative<schema::Policy>(delivery.message) ||
+         std::holds_alternative<schema::FleetTable>(delivery.message);
+}
+
+/// Of a difference between two versions: these snapshots only.
+bool is_between(const TapOptions& options, const schema::Delivery& delivery) {
+  if (options.between.empty()) return true;
+  const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&delivery.message);
+  if (snapshot == nullptr) return false;
+  const std::string version = fmt::format("{}", snapshot->version);
+  return version == options.between.front() || version == options.between.back();
+}
+
+void print_stats(const TapOptions& options, const fleet_view::Traffic& traffic, Instant now) {
+  const auto tables = traffic.tables(now);
+  fmt::print("{}", options.json ? as_json(tables) : as_text(tables));
+  std::fflush(stdout);
+}
+
+// --- live
+
+/// The side of a live tap that runs in the bus thread: selects, counts, records, and hands over what is shown.
+class Ear {
  public:
-  void put(schema::DeliveryPtr delivery) {
+  Ear(const TapOptions& options, const Selection& selection, Printer& printer)
+      : options_(options), selection_(selection), printer_(printer), traffic_(cli::monotonic_now()) {}
+
+  Status record_to(const std::string& path, const recording::Header& header) {
+    auto writer = recording::Writer::create(path, header);
+    if (!writer) return tl::unexpected(std::move(writer.error()));
+    writer_ = std::move(*writer);
+    return {};
+  }
+
+  bus::NodeHandlers handlers() {
+    bus::NodeHandlers out;
+    out.on_accepted = [this](bus::Frames frames, const schema::Delivery& delivery, Instant arrived) {
+      accepted(frames, delivery, arrived);
+    };
+    out.on_delivery = [this](schema::DeliveryPtr delivery) {
+      if (passes_) inbox_.put(std::move(delivery), bytes_);
+    };
+    out.on_drop = [this](bus::Drop reason, std::string_view sender, std::string_view topic,
+                         const Error& why) {
+      const std::lock_guard lock(mutex_);
+      traffic_.refused(std::string(sender));
+      if (options_.drops)
+        fmt::print(stderr, "dropped {} from {} on {}: {}\n", name_of(reason), sender, topic, why.text());
+    };
+    return out;
+  }
+
+  Inbox& inbox() { return inbox_; }
+
+  std::string render(const schema::Delivery& delivery) {
     const std::lock_guard lock(mutex_);
-    if (waiting_.size() < most)
-      waiting_.push_back(std::move(delivery));
-    else
-      ++dropped_;
-    filled_.notify_one();
+    return printer_.render(delivery);
   }
-  /// The next one, or nothing after a tenth of a second.
-  schema::DeliveryPtr take() {
-    std::unique_lock lock(mutex_);
-    if (!filled_.wait_for(lock, 100ms, [this] { return !waiting_.empty(); })) return nullptr;
-    schema::DeliveryPtr next = std::move(waiting_.front());
-    waiting_.pop_front();
-    return next;
-  }
-  std::uint64_t dropped() const {
+  void tick(Instant now) {
     const std::lock_guard lock(mutex_);
-    return dropped_;
+    if (writer_ && status_) status_ = writer_->tick(now);
   }
+  void print(Instant now) {
+    const std::lock_guard lock(mutex_);
+    print_stats(options_, traffic_, now);
+  }
+  /// After the bus thread has ended.
+  Status close() {
+    if (writer_ && status_) status_ = writer_->close();
+    return status_;
+  }
+  const fleet_view::Traffic& traffic() const { return traffic_; }
+  const std::optional<recording::Writer>& writer() const { return writer_; }
 
  private:
-  static constexpr std::size_t most = 100'000;
-  mutable std::mutex mutex_;
-  std::condition_variable filled_;
-  std::deque<schema::DeliveryPtr> waiting_;
-  std::uint64_t dropped_ = 0;
-};
-
-/// False when nobody reads any more.
-bool show(const TapOptions& options, const schema::Delivery& delivery) {
-  const std::string line = options.json ? codec::to_json(delivery) : line_of(delivery);
-  return std::fwrite(line.data(), 1, line.size(), stdout) == line.size() && std::fputc('\n', stdout) != EOF &&
-         std::fflush(stdout) == 0;
-}
-
-Status replay(const TapOptions& options) {
-  auto reader = bus::CaptureReader::open(options.replay);
-  if (!reader) return tl::unexpected(reader.error());
-  bus::Receiver receiver({});
-  std::uint64_t shown = 0;
-  while (interrupted == 0 && (options.most == 0 || shown < options.most)) {
-    const auto message = reader->next();
-    if (!message) return tl::unexpected(message.error());
-    if (!*message) return {};
-    const auto delivery = receiver.on_frames((*message)->views(), (*message)->arrived);
-    if (!delivery) {
-      if (options.drops && delivery.error().reason != bus::Drop::duplicate)
-        fmt::print(stderr, "dropped {}: {}\n", name_of(delivery.error().reason), delivery.error().why.text());
-    } else if (passes(options.filter, **delivery)) {
-      if (!show(options, **delivery)) return {};
-      ++shown;
-    }
+  void accepted(bus::Frames frames, const schema::Delivery& delivery, Instant arrived) {
+    const std::lock_guard lock(mutex_);
+    printer_.learn(delivery, arrived);
+    passes_ = selection_.passes(delivery, printer_.names()) && is_between(options_, delivery);
+    bytes_ = 0;
+    for (const bus::FrameView frame : frames) bytes_ += frame.size();
+    if (passes_) traffic_.on(delivery, bytes_);
+    if (writer_ && status_ && (passes_ || is_name(delivery)))
+      status_ =
+          writer_->write(arrived, delivery.age, delivery.envelope.kind, delivery.topic, frames[1], frames[2]);
   }
-  return {};
-}
 
-struct Recorder {
-  std::optional<bus::CaptureWriter> writer;
-  Status status;
+  const TapOptions& options_;
+  const Selection& selection_;
+  Printer& printer_;
+  Inbox inbox_;
+  bool passes_ = false;    // of the message that is being delivered: only the bus thread looks at it
+  std::size_t bytes_ = 0;  // likewise
+  std::mutex mutex_;       // of what follows and of what the printer has learnt
+  fleet_view::Traffic traffic_;
+  std::optional<recording::Writer> writer_;
+  Status status_;
 };
-
-bus::NodeHandlers handlers_for(const TapOptions& options, Inbox& inbox, Recorder& recorder) {
-  bus::NodeHandlers handlers;
-  handlers.on_delivery = [&](schema::DeliveryPtr delivery) {
-    if (passes(options.filter, *delivery)) inbox.put(std::move(delivery));
-  };
-  if (options.drops)
-    handlers.on_drop = [](bus::Drop reason, std::string_view sender, std::string_view topic,
-                          const Error& why) {
-      fmt::print(stderr, "dropped {} from {} on {}: {}\n", name_of(reason), sender, topic, why.text());
-    };
-  if (recorder.writer)
-    handlers.on_frames = [&recorder](bus::Frames frames, Instant arrived) {
-      if (recorder.status) recorder.status = recorder.writer->write(frames, arrived);
-    };
-  return handlers;
-}
 
 bool is_there(const bus::NodeStats& stats) {
   return stats.forwarders_joined > 0 || stats.received.total().accepted > 0;
 }
 
-Status listen(const TapOptions& options, const cli::Fleet& fleet, std::vector<std::string> topics) {
-  Inbox inbox;
-  Recorder recorder;
-  if (!options.record.empty()) {
-    auto writer = bus::CaptureWriter::create(options.record);
-    if (!writer) return tl::unexpected(writer.error());
-    recorder.writer = std::move(*writer);
-  }
-  auto node = cli::join_bus(fleet, cli::tool_id, std::move(topics), handlers_for(options, inbox, recorder));
+recording::Header header_of(const cli::Fleet& fleet, const Filter& filter) {
+  recording::Header out;
+  out.fleet = fleet.config.fleet;
+  out.began = cli::monotonic_now();
+  out.began_wall = cli::wall_now();
+  out.filter = to_text(filter);
+  out.port_base = fleet.config.port_base;
+  if (const auto text = cli::read_file(fleet.file)) out.config = *text;
+  out.kinds = recording::kinds_of_this_build();
+  return out;
+}
+
+/// What was wanted and is not in the output, to the message.
+void tell_losses(const TapOptions& options, const Selection& selection, const Ear& ear, std::uint64_t late) {
+  if (const std::uint64_t lost = ear.traffic().lost(); lost > 0)
+    fmt::print(stderr, "tap: {}{} messages were lost on their way here: their topics' numbers jump\n",
+               selection.by_topic() ? "" : "of the topics that passed, ", lost);
+  if (late > 0) fmt::print(stderr, "tap: {} messages came faster than they could be shown\n", late);
+  if (ear.writer())
+    fmt::print(stderr, "tap: recorded {} messages in {} bytes to {}\n", ear.writer()->stats().messages,
+               ear.writer()->stats().bytes, options.record);
+}
+
+std::vector<std::string> with_names(std::vector<std::string> topics) {
+  if (topics.size() != 1 || !topics.front().empty())
+    topics.insert(topics.begin(), name_topics.begin(), name_topics.end());
+  return topics;
+}
+
+Status listen(const TapOptions& options, const Selection& selection) {
+  const auto source = cli::open_source(options.source);
+  if (!source) return tl::unexpected(source.error());
+  Printer printer(style_of(options), options.json);
+  Ear ear(options, selection, printer);
+  if (!options.record.empty())
+    if (Status status = ear.record_to(options.record, header_of(source->fleet, options.filter)); !status)
+      return status;
+  auto node = cli::join_source(*source, with_names(selection.subscriptions()), ear.handlers());
   if (!node) return tl::unexpected(node.error());
+
   constexpr Duration patience = 3s;
   const Instant began = cli::monotonic_now();
   const Instant end = options.seconds > 0 ? began + from_seconds(options.seconds) : end_of_time;
-  std::uint64_t shown = 0;
+  Instant next_stats = options.every_s > 0 ? began + from_seconds(options.every_s) : end_of_time;
   bool told = false;
-  while (interrupted == 0 && cli::monotonic_now() < end && (options.most == 0 || shown < options.most)) {
-    if (const auto delivery = inbox.take()) {
-      if (!show(options, *delivery)) break;
-      ++shown;
-    } else if (!told && cli::monotonic_now() - began > patience && !is_there((*node)->stats())) {
-      fmt::print(stderr, "{}\n", cli::nobody_there(fleet).text());
+  for (Instant now = began;
+       !interrupted() && now < end && (options.most == 0 || printer.shown() < options.most);
+       now = cli::monotonic_now()) {
+    if (const auto delivery = ear.inbox().take()) {
+      if (!printer.write(ear.render(*delivery))) break;
+    } else if (!told && now - began > patience && !is_there((*node)->stats())) {
+      fmt::print(stderr, "{}\n", cli::nobody_there(source->fleet).text());
       told = true;
+    }
+    ear.tick(now);
+    if (now >= next_stats) {
+      ear.print(now);
+      next_stats += from_seconds(options.every_s);
     }
   }
   const bool bus_is_there = is_there((*node)->stats());
   (*node)->stop();
-  if (inbox.dropped() > 0)
-    fmt::print(stderr, "{} messages came faster than they could be shown\n", inbox.dropped());
-  if (recorder.writer && recorder.status) recorder.status = recorder.writer->flush();
-  if (!recorder.status) return recorder.status;
-  if (!bus_is_there && interrupted == 0) return tl::unexpected(cli::nobody_there(fleet));
+  Status status = ear.close();
+  if (options.stats) ear.print(cli::monotonic_now());
+  tell_losses(options, selection, ear, ear.inbox().dropped());
+  if (!status) return status;
+  if (!bus_is_there && !interrupted()) return tl::unexpected(cli::nobody_there(source->fleet));
+  return {};
+}
+
+// --- from a file
+
+Status read(const TapOptions& options, const Selection& selection) {
+  auto reader = recording::Reader::open(options.replay);
+  if (!reader) return tl::unexpected(reader.error());
+  Printer printer(style_of(options), options.json);
+  fleet_view::Traffic traffic(reader->first());
+  const Instant began = cli::monotonic_now();
+  const Instant end = options.seconds > 0 ? reader->first() + from_seconds(options.seconds) : end_of_time;
+  while (!interrupted() && (options.most == 0 || printer.shown() < options.most)) {
+    const auto message = reader->next();
+    if (!message || message->arrived > end) break;
+    printer.learn(*message->delivery, message->arrived);
+    if (!selection.passes(*message->delivery, printer.names()) || !is_between(options, *message->delivery))
+      continue;
+    if (options.speed && *options.speed > 0) {
+      const Instant due =
+          began + from_seconds(to_seconds(message->arrived - reader->first()) / *options.speed);
+      while (!interrupted() && cli::monotonic_now() < due) pause(due - cli::monotonic_now());
+    }
+    traffic.on(*message->delivery, 0);
+    if (!printer.write(printer.render(*message->delivery))) return {};
+  }
+  if (options.stats) print_stats(options, traffic, reader->last());
+  cli::tell_damage(*reader);
+  return {};
+}
+
+Status serve(const TapOptions& options) {
+  auto reader = recording::Reader::open(options.replay);
+  if (!reader) return tl::unexpected(reader.error());
+  const double length = to_seconds(reader->last() - reader->first());
+  recording::PlayerOptions how{options.source.bus, options.speed.value_or(1), never_yet};
+  if (options.source.at_s) how.from = reader->first() + from_seconds(*options.source.at_s);
+  auto player = recording::Player::start(std::move(*reader), std::move(how));
+  if (!player) return tl::unexpected(player.error());
+  fmt::print(stderr,
+             "tap: playing {:.1f} s of fleet '{}' at speed {} in {}\n"
+             "tap: look at it with --bus {}; Ctrl-C ends it\n",
+             length, (*player)->reader().header().fleet, options.speed.value_or(1), options.source.bus,
+             options.source.bus);
+  bool ended = false;
+  while (!interrupted()) {
+    const auto next = (*player)->step();
+    if (!next && !ended) {
+      fmt::print(stderr,
+                 "tap: its end; {} messages were said and the last of each topic can still be heard\n",
+                 (*player)->said());
+      cli::tell_damage((*player)->reader());
+      ended = true;
+    }
+    if (next.value_or(1s) > Duration::zero()) pause(next.value_or(1s));
+  }
   return {};
 }
 
 }  // namespace
 
 Status tap(const TapOptions& options) {
-  auto topics = subscriptions(options.filter);
-  if (!topics) return tl::unexpected(topics.error());
-  ::signal(SIGINT, interrupt);
-  ::signal(SIGTERM, interrupt);
-  ::signal(SIGPIPE, SIG_IGN);
-  if (!options.replay.empty()) return replay(options);
-  const auto fleet = cli::open_fleet(options.fleet);
-  if (!fleet) return tl::unexpected(fleet.error());
-  return listen(options, *fleet, std::move(*topics));
+  Filter filter = options.filter;
+  if (options.diff || !options.between.empty())
+    filter.messages = {std::string(schema::RoutingSnapshot::info.name)};
+  const auto selection = Selection::make(filter);
+  if (!selection) return tl::unexpected(selection.error());
+  catch_interrupts();
+  if (!options.replay.empty() && !options.source.bus.empty()) return serve(options);
+  return options.replay.empty() ? listen(options, *selection) : read(options, *selection);
 }
 
 }  // namespace signalbox::observe

@@ -1,0 +1,103 @@
+"""A bus of one forwarder without keys, and a publisher that says more than anybody can read."""
+
+import msgpack
+import os
+import pathlib
+import subprocess
+import time
+
+import zmq
+
+from fleet import find_binary, wait_for
+
+CONFIG = """
+fleet = "flood"
+policy = "none.policy"
+security = "none"
+[[cluster]]
+name = "east"
+region = "r"
+zone = "z"
+[[profile]]
+name = "p"
+a = 0.01
+b = 0.001
+c = 0.0001
+kv_tokens = 1000
+max_batch = 8
+[[engine]]
+name = "e1"
+cluster = "east"
+url = "http://127.0.0.1:2"
+kind = "sim"
+models = ["m"]
+profile = "p"
+[[bus]]
+id = "bus-1"
+publish = "ipc://{folder}/publish"
+subscribe = "ipc://{folder}/subscribe"
+[[process]]
+role = "policy-keeper"
+id = "keeper"
+[[process]]
+role = "engine-proxy"
+id = "proxy"
+cluster = "east"
+[[process]]
+role = "health-monitor"
+id = "monitor"
+[[process]]
+role = "global-optimizer"
+id = "optimizer"
+[[process]]
+role = "cluster-router"
+id = "router-east"
+cluster = "east"
+listen = "127.0.0.1:1"
+"""
+TOPIC = b"decision/east/router-east/"
+KIND, VERSION = 33, 1
+
+
+class Flood:
+    def __init__(self, folder: pathlib.Path):
+        os.chmod(folder, 0o700)
+        self.file = folder / "fleet.toml"
+        self.file.write_text(CONFIG.format(folder=folder))
+        self.options = ["--config", self.file, "--state-dir", folder]
+        self.binary = find_binary()
+        self.forwarder = subprocess.Popen([self.binary, "run", "forwarder", "--id", "bus-1", *self.options])
+        self.out = zmq.Context.instance().socket(zmq.XPUB)
+        self.out.setsockopt(zmq.XPUB_NODROP, 1)
+        self.out.connect(f"ipc://{folder}/publish")
+        assert self.out.poll(20_000), "the forwarder subscribes to everything"
+        assert self.out.recv() == b"\x01"
+        self.sequence = 0
+
+    def say(self, count: int) -> float:
+        """So many decision records, each with the next number; waits where the forwarder's queue is full. Messages a second."""
+        began = time.monotonic()
+        for _ in range(count):
+            self.sequence += 1
+            envelope = msgpack.packb(["router-east", 1, 7, self.sequence, time.monotonic_ns(), 0, KIND, VERSION, 0])
+            body = msgpack.packb({1: "east", 2: f"d-{self.sequence}", 4: ("chat", "batch")[self.sequence % 2]})
+            while True:
+                try:
+                    self.out.send_multipart([TOPIC, envelope, body, b""], flags=zmq.DONTWAIT)
+                    break
+                except zmq.Again:
+                    assert time.monotonic() - began < 120, "the forwarder takes nothing"
+                    time.sleep(0.0005)
+        return count / (time.monotonic() - began)
+
+    def tap(self, out, *arguments: str) -> subprocess.Popen:
+        """A tap that has been heard to listen: what is said from now on is for it."""
+        process = subprocess.Popen([self.binary, "tap", "--json", "--message", "decision_record", *arguments, *self.options],
+                                   stdout=out, stderr=subprocess.PIPE, text=True)
+        wait_for("the tap hears", lambda: self.say(1) and pathlib.Path(out.name).stat().st_size > 0, 30)
+        return process
+
+    def stop(self) -> None:
+        self.out.close(linger=0)
+        self.forwarder.terminate()
+        self.forwarder.wait(timeout=20)
