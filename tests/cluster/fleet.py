@@ -14,6 +14,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "cluster-config" / "examples"
 
 
+def size(section: str) -> int:
+    """How large the test of this section of tests/sizes.toml is: on every run, or with SIGNALBOX_TEST_SIZE=soak."""
+    row = tomllib.loads((ROOT / "tests/sizes.toml").read_text())[section]
+    return row["soak" if os.environ.get("SIGNALBOX_TEST_SIZE") == "soak" else "ci"]
+
+
 def find_binary() -> pathlib.Path:
     """SIGNALBOX_BIN, else the first build that there is."""
     candidates = [os.environ.get("SIGNALBOX_BIN"), *(ROOT / "build" / p / "bin/signalbox" for p in ("asan", "dev", "release"))]

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from flood import Flood
-from fleet import SOAK, wait_for
+from fleet import size, wait_for
 from load import Load, chat, unlike
 
 
@@ -149,7 +149,7 @@ def test_what_a_tap_does_not_show_it_counts(flood, tmp_path, paused_s):
     first = json.loads(open(out.name).readline())["sequence"]
     if paused_s:
         tap.send_signal(signal.SIGSTOP)
-    rate = flood.say(1_000_000 if SOAK else 60_000)
+    rate = flood.say(size("tap_flood"))
     if paused_s:
         time.sleep(paused_s)
         tap.send_signal(signal.SIGCONT)
