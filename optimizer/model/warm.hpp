@@ -20,9 +20,9 @@ struct WarmState {
 /// Limits of one solve, in iterations so that a solve repeats bit for bit.
 struct SolveOptions {
   double target_gap = 1e-3;            ///< certified relative gap at which to stop
-  std::uint32_t max_rounds = 5;        ///< rounds of primal sweeps, bounds and, where needed, dual iterations
-  std::uint32_t sweeps_per_round = 4;  ///< passes over the flows between two looks at the gap
-  std::uint32_t dual_iterations = 25;  ///< L-BFGS iterations per call
+  std::uint32_t max_rounds = 16;       ///< rounds of prices, bound and primal sweeps
+  std::uint32_t sweeps_per_round = 1;  ///< passes over the flows between two looks at the gap
+  std::uint32_t dual_iterations = 8;   ///< Newton steps of a round
 };
 
 /// The last plan's rates on the new problem's pairs, matched by (cluster, class, engine) and scaled to the

@@ -2,22 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "optimizer/model/problem.hpp"
 
 namespace signalbox::optimizer {
 
-/// Pairs by source: row s owns [begin[s], begin[s + 1]). A view: either of the whole problem or of the
-/// working columns.
-struct ColumnView {
-  std::span<const Pair> pairs;
-  std::span<const std::uint32_t> begin;
-  std::span<const double> reference_per_s;  ///< empty without churn
-};
-
-/// The working columns with their flows. Within a row ordered by engine.
+/// The working columns with their flows: row s owns [begin[s], begin[s + 1]), ordered by engine.
 struct Columns {
   std::vector<Pair> pairs;
   std::vector<std::uint32_t> origin;  ///< PairIndex of each
@@ -25,9 +16,6 @@ struct Columns {
   std::vector<double> reference_per_s;
   std::vector<std::uint32_t> begin;
 
-  ColumnView view(bool churn) const {
-    return {pairs, begin, churn ? std::span<const double>(reference_per_s) : std::span<const double>()};
-  }
   void clear() { pairs.clear(), origin.clear(), flow_per_s.clear(), reference_per_s.clear(), begin.clear(); }
   void add(const Problem& problem, std::uint32_t pair, double flow) {
     pairs.push_back(problem.pairs[pair]);

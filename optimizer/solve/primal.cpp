@@ -8,9 +8,6 @@ namespace signalbox::optimizer {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-/// A column without flow is dropped when it costs this many margins more than the cheapest.
-constexpr double keep_margins = 4.0;
-
 }  // namespace
 
 Primal::Primal(const Problem& problem)
@@ -22,7 +19,8 @@ Primal::Primal(const Problem& problem)
   columns_.begin.assign(problem.sources.size() + 1, 0);
 }
 
-void Primal::start_from(std::span<const double> flow_per_s, std::span<const double> shed_per_s) {
+void Primal::start_from(std::span<const double> flow_per_s, std::span<const double> shed_per_s,
+                        double least_share) {
   columns_.clear();
   for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
     const Source& source = problem_.sources[s];
@@ -33,7 +31,7 @@ void Primal::start_from(std::span<const double> flow_per_s, std::span<const doub
     for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
       const bool referenced = !problem_.reference_per_s.empty() && problem_.reference_per_s[i] > 0.0;
       const bool usable = engines_.usable(problem_.pairs[i].engine.at());
-      if (!usable || (!(flow_per_s[i] > 0.0) && !referenced)) continue;
+      if (!usable || (!(flow_per_s[i] > least_share * source.demand_per_s) && !referenced)) continue;
       columns_.add(problem_, i, std::max(0.0, flow_per_s[i]));
       total += columns_.flow_per_s.back();
     }
@@ -45,7 +43,8 @@ void Primal::start_from(std::span<const double> flow_per_s, std::span<const doub
   recount_loads();
 }
 
-double Primal::price_and_extend(const std::vector<double>& price, double relative_margin) {
+double Primal::price_and_extend(const std::vector<double>& price, double relative_margin,
+                                double least_share) {
   cost_.resize(problem_.pairs.size());
   least_.resize(problem_.sources.size());
   reach_.assign(engines_.size(), infinite);
@@ -78,11 +77,11 @@ double Primal::price_and_extend(const std::vector<double>& price, double relativ
         }
     sum += row_value(source, cheapest, churn_paid, kept).cost;
   }
-  extend(relative_margin);
+  extend(relative_margin, least_share);
   return sum;
 }
 
-void Primal::extend(double relative_margin) {
+void Primal::extend(double relative_margin, double least_share) {
   next_.clear();
   for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
     const Source& source = problem_.sources[s];
@@ -97,8 +96,7 @@ void Primal::extend(double relative_margin) {
       const bool near = excess <= scale * relative_margin;
       if (known) {
         const double flow = columns_.flow_per_s[k];
-        if (near || flow > 0.0 || columns_.reference_per_s[k] > 0.0 ||
-            excess <= keep_margins * scale * relative_margin)
+        if (near || flow > least_share * source.demand_per_s || columns_.reference_per_s[k] > 0.0)
           next_.add(problem_, i, flow);
         ++k;
       } else if (near) {

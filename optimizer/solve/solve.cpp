@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 
-#include "optimizer/solve/aggregate.hpp"
 #include "optimizer/solve/bound.hpp"
-#include "optimizer/solve/dual.hpp"
+#include "optimizer/solve/coarse.hpp"
+#include "optimizer/solve/interior.hpp"
+#include "optimizer/solve/newton.hpp"
 #include "optimizer/solve/primal.hpp"
+#include "optimizer/solve/proximal.hpp"
 #include "optimizer/solve/repair.hpp"
 
 namespace signalbox::optimizer {
@@ -16,14 +18,20 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Temperatures are shares of a row's cost. The image of the problem is climbed down to its last, then the
-/// whole at `first_whole`.
-constexpr std::array<double, 3> image_temperatures{0.02, 0.006, 0.002};
-constexpr double first_whole = 1e-3;
+/// Temperatures of the rounds in units of the target gap, as shares of what a request costs. Each round answers the centre
+/// that the one before left, so that the inverses of the temperatures add up. The last one goes on.
+constexpr std::array<double, 8> temperatures{6.0, 6.0, 3.0, 1.5, 1.5, 1.0, 0.7, 0.5};
 /// A pair is worth a column when it costs at most this many temperatures more than its row's cheapest.
-constexpr double column_margin = 12.0;
-/// The softmin's temperature falls through these shares of the target gap until the gap is certified.
-constexpr std::array<double, 3> temperature_shares{0.3, 0.1, 0.03};
+constexpr double column_margin = 1.5;
+/// A problem with this few rows is solved as a whole by the interior-point method; a larger one begins with an image of about
+/// that size.
+constexpr std::size_t few_rows = 100;
+/// Up to this many rows the interior-point method is what remains when the rounds end without a certificate.
+constexpr std::size_t most_rows = 400;
+/// It aims at this share of the target gap, so that rounding and repair have room.
+constexpr double inside_share = 0.5;
+/// Flows below this share of their row's demand, in units of the target gap, are dropped.
+constexpr double dust = 0.1;
 /// With a gap this many times the target, old prices are given up for those of the image.
 constexpr double hopeless = 3.0;
 /// A round that closes less than this share of the target gap is the last.
@@ -38,14 +46,19 @@ double relative_gap(double objective, double bound) {
 class Solver {
  public:
   Solver(const Problem& problem, const SolveOptions& options)
-      : problem_(problem), options_(options), primal_(problem), bound_(problem) {}
+      : problem_(problem),
+        options_(options),
+        primal_(problem),
+        bound_(problem),
+        rows_(problem, primal_.churn() ? problem.churn_cost_s : 0.0),
+        newton_(problem) {}
 
   Plan run(const WarmState& warm) {
     if (warm.price.size() == problem_.engines.size() && warm.flow_per_s.size() == problem_.pairs.size())
       start_warm(warm);
-    else
-      start_cold();
-    if (!done()) improve();
+    if (hopeless_still()) start_cold();
+    if (!done() && !whole_) improve();
+    if (!done() && !whole_ && rows_with_demand() <= most_rows) solve_inside();
     settle_refusals();
     return finish();
   }
@@ -56,63 +69,84 @@ class Solver {
     for (std::size_t e = 0; e < price.size(); ++e)
       if (std::isfinite(price[e]) && std::isfinite(warm.price[e]) && warm.price[e] > 0.0)
         price[e] = warm.price[e];
-    primal_.start_from(warm.flow_per_s, warm.shed_per_s);
-    offer_price(price, primal_.price_and_extend(price, first_margin()));
+    primal_.start_from(warm.flow_per_s, warm.shed_per_s, dust * options_.target_gap);
+    take_prices(price, temperatures.front());
     balance();
-    // Where the demand has moved far, the old prices are a worse start than those of a small image of the new
-    // problem.
-    if (relative_gap(best_objective_, best_bound_) > hopeless * options_.target_gap) start_cold();
   }
 
-  double first_margin() const { return column_margin * temperature_shares[0] * options_.target_gap; }
+  /// Where the demand has moved far, old prices are a worse start than those of a small image of the new problem.
+  bool hopeless_still() const {
+    return !(relative_gap(best_objective_, best_bound_) <= hopeless * options_.target_gap);
+  }
+
+  std::size_t rows_with_demand() const {
+    return static_cast<std::size_t>(std::count_if(problem_.sources.begin(), problem_.sources.end(),
+                                                  [](const Source& s) { return s.demand_per_s > 0.0; }));
+  }
 
   void start_cold() {
-    const Problem image = aggregate(problem_);
-    std::vector<double> price = water_fill_prices(image, 8);
-    for (const double t : image_temperatures) climb(image, whole(image), t, 6, price);
-    offer_price(price, bound_.value(price));
-    climb(problem_, whole(problem_), first_whole, 4, price);
-    const std::vector<double> nothing(problem_.pairs.size(), 0.0);
-    primal_.start_from(nothing, {});
-    offer_price(price, primal_.price_and_extend(price, first_margin()));
+    if (rows_with_demand() <= few_rows) return solve_inside();
+    const Coarse image = coarsen(problem_, few_rows);
+    InteriorPoint point = interior_point(image.problem, {options_.target_gap});
+    plan_.dual_iterations += point.iterations;
+    std::vector<double> flow, shed;
+    image.share_out(problem_, point.flow_per_s, point.shed_per_s, flow, shed);
+    primal_.start_from(flow, shed, dust * options_.target_gap);
+    take_prices(point.price, temperatures.front());
   }
 
-  /// All pairs of a problem, without churn.
-  ColumnView whole(const Problem& problem) {
-    begin_.clear();
-    for (const Source& source : problem.sources) begin_.push_back(source.first_pair);
-    begin_.push_back(static_cast<std::uint32_t>(problem.pairs.size()));
-    return {problem.pairs, begin_, {}};
+  void solve_inside() {
+    whole_ = true;
+    InteriorPoint point = interior_point(problem_, {inside_share * options_.target_gap});
+    plan_.dual_iterations += point.iterations;
+    offer_price(point.price, point.bound);
+    primal_.start_from(point.flow_per_s, point.shed_per_s, 0.0);
+    offer_flows();
+    primal_.start_from(point.flow_per_s, point.shed_per_s, dust * options_.target_gap);
+    balance();
+    if (!done()) plan_.stop = Stop::stalled;
   }
 
-  /// Climbs at one temperature until a new metric brings little.
-  void climb(const Problem& problem, const ColumnView& view, double relative, int rounds,
-             std::vector<double>& price) {
-    temperature_ = Bound(problem).source_scales(price);
-    for (double& temperature : temperature_) temperature *= relative;
-    for (int i = 0; i < rounds; ++i) {
-      const Climb done = climb_dual(problem, view, temperature_, options_.dual_iterations, price);
-      plan_.dual_iterations += done.iterations;
-      if (done.relative_gain < 0.1 * relative) return;
-    }
+  /// The exact dual value of these prices; adds the columns that they make cheap.
+  void take_prices(const std::vector<double>& price, double temperature) {
+    offer_price(price, primal_.price_and_extend(price, column_margin * temperature * options_.target_gap,
+                                                dust * options_.target_gap));
   }
 
-  /// Climbs on the working columns at falling temperatures; at each takes the
-  /// softmin's flows and balances them. True once the gap is certified.
-  bool descend_temperatures() {
-    std::vector<double> price = best_price_;
-    for (const double share : temperature_shares) {
-      const double relative = share * options_.target_gap;
-      climb(problem_, primal_.columns().view(primal_.churn()), relative, 4, price);
-      SoftFlows flows = softmin_flows(problem_, primal_.columns().view(primal_.churn()), temperature_, price);
-      primal_.columns().flow_per_s = std::move(flows.flow_per_s);
-      primal_.shed_per_s() = std::move(flows.shed_per_s);
+  /// Shares of what a request costs at these prices, such that all together are that share of the objective: at high loads a request's
+  /// marginal cost is many times its mean cost.
+  std::vector<double> temperatures_at(const std::vector<double>& price, double temperature) {
+    std::vector<double> out = bound_.source_scales(price);
+    double all = 0.0;
+    for (std::size_t s = 0; s < out.size(); ++s) all += out[s] * problem_.sources[s].demand_per_s;
+    const double share = all > 0.0 ? std::clamp(best_bound_ / all, 1e-3, 1.0) : 1.0;
+    for (double& t : out) t *= temperature * options_.target_gap * share;
+    return out;
+  }
+
+  /// Rounds of the proximal method until the gap is certified: prices balanced near the last flows, columns added at these
+  /// prices, flows swept.
+  void improve() {
+    for (std::uint32_t round = 0; round < std::max(1u, options_.max_rounds); ++round) {
+      const double bound = best_bound_, objective = best_objective_;
+      const double temperature = temperatures[std::min<std::size_t>(round, temperatures.size() - 1)];
+      std::vector<double> price = best_price_;
+      rows_.centre(primal_.columns(), primal_.shed_per_s());
+      rows_.set_temperature(temperatures_at(price, temperature));
+      plan_.dual_iterations += newton_.balance(rows_, {options_.dual_iterations}, price).steps;
+      primal_.columns().flow_per_s = rows_.flow_per_s();
+      primal_.shed_per_s() = rows_.shed_per_s();
       primal_.recount_loads();
-      offer_price(price, primal_.price_and_extend(price, column_margin * relative));
+      take_prices(price, temperature);
       balance();
-      if (done()) return true;
+      if (done()) return;
+      const double progress = (best_bound_ - bound) + (objective - best_objective_);
+      if (round >= temperatures.size() &&
+          !(progress > stalled_share * options_.target_gap * std::abs(best_bound_))) {
+        plan_.stop = Stop::stalled;
+        return;
+      }
     }
-    return false;
   }
 
   /// Sweeps over the flows and offers what they become as a plan.
@@ -152,7 +186,8 @@ class Solver {
   }
 
   /// Who is refused has no column where its price is too high, though that may be the price of nobody who is served: a last repair looks
-  /// at all pairs, so that no place is left to a source that is cheaper to refuse.
+  /// at all pairs, so that no place is left to a source that is cheaper to refuse. It knows nothing of churn: what it finds is
+  /// taken only within the gap.
   void settle_refusals() {
     double refused = 0.0;
     for (const double shed : best_flows_.shed_per_s) refused += shed;
@@ -170,20 +205,10 @@ class Solver {
     }
     Flows flows{all.flow_per_s, best_flows_.shed_per_s, best_flows_.load};
     repair(problem_, all, flows, settling_rounds);
+    const double most = std::max(best_objective_, best_bound_ + options_.target_gap * std::abs(best_bound_));
+    if (objective_of(problem_, all, flows) > most) return;
     best_flows_ = std::move(flows);
     best_origin_ = std::move(all.origin);
-  }
-
-  void improve() {
-    for (std::uint32_t round = 0; round < options_.max_rounds; ++round) {
-      const double bound = best_bound_, objective = best_objective_;
-      if (descend_temperatures()) return;
-      const double progress = (best_bound_ - bound) + (objective - best_objective_);
-      if (progress < stalled_share * options_.target_gap * std::abs(best_bound_)) {
-        plan_.stop = Stop::stalled;
-        return;
-      }
-    }
   }
 
   bool done() {
@@ -233,10 +258,11 @@ class Solver {
   const SolveOptions& options_;
   Primal primal_;
   Bound bound_;
+  Proximal rows_;
+  Newton newton_;
   Plan plan_;
+  bool whole_ = false;  ///< the interior-point method has solved the whole problem
   std::vector<double> best_price_;
-  std::vector<double> temperature_;
-  std::vector<std::uint32_t> begin_;
   double best_bound_ = -infinite;
   double best_objective_ = infinite;
   Flows best_flows_;

@@ -1,10 +1,11 @@
 // Finds flows, prices and the certificate for one Problem.
 //
-// Two views of the same problem work on each other. The dual has one price per engine and is nearly flat at
-// its top: Ceres' L-BFGS climbs a smoothed form of it. The primal is a convex separable flow: Gauss-Seidel
-// sweeps shift each source's flow towards its cheapest engine by pairwise Newton steps, and price the
-// ceilings by multipliers. Every set of prices gives a lower bound, so the bound of one view certifies the
-// flows of the other. Deterministic; bounded by iterations.
+// Two views of the same problem work on each other. The dual has one price per engine: each round moves the prices, by Newton's
+// method, to where rows that stay near their last flows send what the engines offer (proximal.hpp, newton.hpp). The primal is a
+// convex separable flow: sweeps balance each source exactly against the others, and repair makes the flows keep every ceiling.
+// Every set of prices gives a lower bound, so the bound of one view certifies the flows of the other. A cold start comes from a
+// small image of the problem (coarse.hpp), and small problems are solved as a whole by an interior-point method (interior.hpp).
+// Deterministic; bounded by iterations.
 #pragma once
 
 #include "messages/base/result.hpp"

@@ -1,7 +1,5 @@
 // signalbox-solver: solves routing problems in a process of its own. The optimizer starts it and talks to it
 // by pipes.
-#include <glog/logging.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,8 +51,6 @@ int bench(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  google::InitGoogleLogging("signalbox-solver");  // Ceres logs through it
-  FLAGS_minloglevel = google::GLOG_FATAL;
   if (argc == 1) return serve(fault_from_environment());
   if (std::strcmp(argv[1], "--bench") == 0) return bench(argc, argv);
   const bool asked = std::strcmp(argv[1], "--help") == 0;

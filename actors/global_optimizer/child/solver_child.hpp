@@ -1,6 +1,6 @@
 // The optimizer's end of `signalbox-solver`: a process of its own, so that a crash in a numerical library, a
 // runaway solve or an exhausted memory costs one period and not the leader, and so that the process that
-// verifies and signs links no Ceres.
+// verifies and signs holds no numerical code.
 #pragma once
 
 #include <sys/types.h>

@@ -7,22 +7,20 @@ using namespace signalbox::optimizer::test;
 
 BOOST_AUTO_TEST_CASE(every_plan_is_feasible_and_its_bound_is_below_the_best_plan_ever_found) {
   Rng rng(11);
-  int certified = 0;
   for (int i = 0; i < 300; ++i) {
     const Problem problem = random_problem(rng);
     const Plan quick = solved(problem, 1e-3);
     SolveOptions options;
     options.target_gap = 1e-6;
-    options.max_rounds = 10;
     const Plan slow = *solve(problem, options, {});
     check_feasible(problem, slow);
     const double size = std::max(1e-6, std::abs(slow.certificate.objective));
     // The certificate never claims less than the true gap: no plan is below either bound.
     BOOST_TEST(quick.certificate.lower_bound <= slow.certificate.objective + 1e-9 * size);
     BOOST_TEST(slow.certificate.lower_bound <= quick.certificate.objective + 1e-9 * size);
-    certified += quick.stop == Stop::certified;
+    BOOST_TEST((quick.stop == Stop::certified),
+               "instance " << i << ": gap " << quick.certificate.relative_gap);
   }
-  BOOST_TEST(certified >= 270);
 }
 
 BOOST_AUTO_TEST_CASE(the_same_input_gives_the_same_bits) {
@@ -33,22 +31,50 @@ BOOST_AUTO_TEST_CASE(the_same_input_gives_the_same_bits) {
   BOOST_TEST(a.certificate.objective == b.certificate.objective);
 }
 
+namespace {
+
+/// How far a load may lie from the optimum's: the cost of a load error is at least half of the curvature times its square, and the
+/// plan's whole error is at most its gap.
+double load_error(const Problem& problem, const Plan& plan, EngineIndex e) {
+  const double gap = plan.certificate.objective - plan.certificate.lower_bound;
+  const double load = plan.load[e.at()];
+  double error = 0.0;
+  for (int i = 0; i < 30; ++i)  // the curvature falls with the load: take it where the load may be
+    error = std::sqrt(2.0 * std::max(gap, 0.0) /
+                      problem.engines[e.at()].curve.curvature(std::max(0.0, load - error)));
+  return error;
+}
+
+double served_by(const Problem& problem, const Plan& plan, EngineIndex e) {
+  double sum = 0.0;
+  for (std::size_t k = 0; k < problem.pairs.size(); ++k)
+    if (problem.pairs[k].engine == e) sum += plan.flow_per_s[k];
+  return sum;
+}
+
+double least_work(const Problem& problem, EngineIndex e) {
+  double least = 1e300;
+  for (const Pair& pair : problem.pairs)
+    if (pair.engine == e) least = std::min(least, pair.work_s);
+  return least;
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(more_demand_never_costs_less_and_a_faster_engine_never_gets_less) {
   Rng rng(5);
   for (int i = 0; i < 20; ++i) {
     FleetState fleet = synthetic_fleet({3, 12, 2, 0.6, false, 100 + std::uint64_t(i)});
-    const Plan before = solved(build_problem(fleet)->problem, 1e-5);
-    FleetState faster = fleet;
-    const std::size_t e = rng.below(fleet.engines.size());
-    faster.engines[e].step.slowness *= 0.8;
-    const auto built = build_problem(faster);
-    const Plan after = solved(built->problem, 1e-5);
-    double served_before = 0, served_after = 0;
     const auto old = build_problem(fleet);
-    for (std::size_t k = 0; k < built->problem.pairs.size(); ++k)
-      if (built->problem.pairs[k].engine == EngineIndex(e))
-        served_before += before.flow_per_s[k], served_after += after.flow_per_s[k];
-    BOOST_TEST(served_after >= served_before * (1.0 - 5e-2));
+    const Plan before = solved(old->problem, 1e-8);
+    FleetState faster = fleet;
+    const EngineIndex e(rng.below(fleet.engines.size()));
+    faster.engines[e.at()].step.slowness *= 0.8;
+    const auto built = build_problem(faster);
+    const Plan after = solved(built->problem, 1e-8);
+    const double error = load_error(old->problem, before, e) / least_work(old->problem, e) +
+                         load_error(built->problem, after, e) / least_work(built->problem, e);
+    BOOST_TEST(served_by(built->problem, after, e) >= served_by(old->problem, before, e) - error);
     BOOST_TEST(after.certificate.lower_bound <= before.certificate.objective * (1.0 + 1e-9));
     for (auto& traffic : fleet.traffic) traffic.demand_per_s *= 1.1;
     BOOST_TEST(solved(build_problem(fleet)->problem, 1e-5).certificate.objective >=
@@ -62,7 +88,7 @@ BOOST_AUTO_TEST_CASE(equal_engines_get_equal_loads) {
   for (int s = 0; s < 4; ++s) sketch.source(8, 800, {0, 0, 0, 0, 0, 0});
   const Plan plan = solved(sketch.take(), 1e-6);
   for (int e = 0; e < 6; ++e)
-    BOOST_TEST(plan.load[std::size_t(e)] == 3.2 / 6, boost::test_tools::tolerance(1e-3));
+    BOOST_TEST(plan.load[std::size_t(e)] == 3.2 / 6, boost::test_tools::tolerance(1e-4));
 }
 
 BOOST_AUTO_TEST_CASE(a_warm_start_finds_the_same_optimum_with_less_work) {
@@ -85,9 +111,9 @@ BOOST_AUTO_TEST_CASE(a_warm_start_finds_the_same_optimum_with_less_work) {
 BOOST_AUTO_TEST_CASE(a_warm_state_of_another_fleet_is_no_harm) {
   const auto built = build_problem(synthetic_fleet({5, 50, 3, 0.7, false, 1}));
   WarmState wild{std::vector<double>(50, 1e9), std::vector<double>(built->problem.pairs.size(), 1.0), {}};
-  BOOST_TEST(solved(built->problem, 1e-3, wild).certificate.relative_gap < 3e-3);
+  BOOST_TEST(solved(built->problem, 1e-3, wild).certificate.relative_gap <= 1e-3);
   wild.price.resize(3);
-  BOOST_TEST(solved(built->problem, 1e-3, wild).certificate.relative_gap < 3e-3);
+  BOOST_TEST(solved(built->problem, 1e-3, wild).certificate.relative_gap <= 1e-3);
 }
 
 BOOST_AUTO_TEST_CASE(fleets_are_certified_at_every_load) {
@@ -98,9 +124,12 @@ BOOST_AUTO_TEST_CASE(fleets_are_certified_at_every_load) {
   };
   for (const Row& row : {Row{"light", 0.3, false}, Row{"normal", 0.7, false}, Row{"full", 0.9, false},
                          Row{"over", 1.3, false}, Row{"ties", 0.7, true}}) {
-    const auto built = build_problem(synthetic_fleet({8, 80, 4, row.utilisation, row.ties, 2}));
-    const Plan plan = solved(built->problem, 1e-3);
-    BOOST_TEST(plan.certificate.relative_gap < 1.5e-2, row.name << ": gap " << plan.certificate.relative_gap);
+    for (const std::uint32_t clusters : {8u, 60u}) {  // with 240 rows it begins with an image
+      const auto built = build_problem(synthetic_fleet({clusters, 80, 4, row.utilisation, row.ties, 2}));
+      const Plan plan = solved(built->problem, 1e-3);
+      BOOST_TEST(plan.certificate.relative_gap <= 1e-3,
+                 row.name << ": gap " << plan.certificate.relative_gap);
+    }
   }
 }
 
