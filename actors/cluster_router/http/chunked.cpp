@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "actors/cluster_router/http/characters.hpp"
+
 namespace signalbox::http {
 namespace {
 
@@ -15,13 +17,13 @@ int hex_value(char c) {
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
 }
-bool is_text(char c) { return (static_cast<unsigned char>(c) >= 0x20 && c != 0x7f) || c == '\t'; }
 
 }  // namespace
 
 ChunkedDecoder::At ChunkedDecoder::after_size(char c) {
   if (c == '\r') return At::size_lf;
-  return c == ';' || c == ' ' || c == '\t' ? At::extension : At::failed;
+  if (c == ' ' || c == '\t') return ++skipped_ < max_skipped_bytes ? At::size_space : At::failed;
+  return c == ';' ? At::extension : At::failed;
 }
 
 ChunkedDecoder::At ChunkedDecoder::step(char c) {
@@ -33,9 +35,10 @@ ChunkedDecoder::At ChunkedDecoder::step(char c) {
         return ++digits_ > max_size_digits ? At::failed : At::size_digits;
       }
       return at_ == At::size ? At::failed : after_size(c);
+    case At::size_space: return c == '\r' ? At::failed : after_size(c);  // space leads to an extension only
     case At::extension:
       if (c == '\r') return At::size_lf;
-      return is_text(c) && ++skipped_ < max_skipped_bytes ? At::extension : At::failed;
+      return is_value(c) && ++skipped_ < max_skipped_bytes ? At::extension : At::failed;
     case At::size_lf:
       if (c != '\n') return At::failed;
       return left_ == 0 ? At::trailer : At::data;
@@ -43,10 +46,13 @@ ChunkedDecoder::At ChunkedDecoder::step(char c) {
     case At::data_lf: return c == '\n' ? At::size : At::failed;
     case At::trailer:
       if (c == '\r') return At::end_lf;
-      [[fallthrough]];
+      return is_token(c) && ++skipped_ < max_skipped_bytes ? At::trailer_name : At::failed;
+    case At::trailer_name:
+      if (c == ':') return At::trailer_line;
+      return is_token(c) && ++skipped_ < max_skipped_bytes ? At::trailer_name : At::failed;
     case At::trailer_line:
       if (c == '\r') return At::trailer_lf;
-      return is_text(c) && ++skipped_ < max_skipped_bytes ? At::trailer_line : At::failed;
+      return is_value(c) && ++skipped_ < max_skipped_bytes ? At::trailer_line : At::failed;
     case At::trailer_lf: return c == '\n' ? At::trailer : At::failed;
     case At::end_lf: return c == '\n' ? At::ended : At::failed;
     case At::data:

@@ -9,6 +9,8 @@ FaultText describe(Fault fault) {
       return {400, "bad_start_line", "the first line is not 'METHOD TARGET HTTP/1.1'"};
     case Fault::bad_version: return {505, "bad_version", "only HTTP/1.0 and HTTP/1.1 are spoken here"};
     case Fault::bad_target: return {400, "bad_target", "the request target is not a path"};
+    case Fault::target_too_long:
+      return {414, "target_too_long", "the request's first line is over the limit"};
     case Fault::bad_field: return {400, "bad_field", "a header field has an invalid name or value"};
     case Fault::folded_field:
       return {400, "folded_field", "header fields folded over several lines are refused"};
@@ -16,7 +18,7 @@ FaultText describe(Fault fault) {
     case Fault::head_too_large: return {431, "head_too_large", "the request's head is over the limit"};
     case Fault::too_many_fields:
       return {431, "too_many_fields", "the request has more header fields than the limit"};
-    case Fault::bad_host: return {400, "bad_host", "exactly one Host field is required"};
+    case Fault::bad_host: return {400, "bad_host", "exactly one Host field with a host's name is required"};
     case Fault::bad_length: return {400, "bad_length", "Content-Length must be one decimal number"};
     case Fault::conflicting_framing:
       return {400, "conflicting_framing",

@@ -1,37 +1,15 @@
 #include "actors/cluster_router/http/head.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
+
+#include "actors/cluster_router/http/characters.hpp"
 
 namespace signalbox::http {
 namespace {
 
-constexpr std::array<bool, 256> token_characters() {
-  std::array<bool, 256> table{};
-  for (int c = '0'; c <= '9'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (int c = 'a'; c <= 'z'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (int c = 'A'; c <= 'Z'; ++c) table[static_cast<std::size_t>(c)] = true;
-  for (const char c : std::string_view("!#$%&'*+-.^_`|~")) table[static_cast<unsigned char>(c)] = true;
-  return table;
-}
-constexpr std::array<bool, 256> value_characters() {
-  std::array<bool, 256> table{};
-  for (std::size_t c = 0x20; c < 256; ++c) table[c] = c != 0x7f;
-  table['\t'] = true;
-  return table;
-}
-constexpr auto token_table = token_characters();
-constexpr auto value_table = value_characters();
-
-bool is_token(std::string_view text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(),
-                                      [](char c) { return token_table[static_cast<unsigned char>(c)]; });
-}
-bool is_value(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return value_table[static_cast<unsigned char>(c)]; });
-}
+bool is_token(std::string_view text) { return !text.empty() && all_of(text, token_table); }
+bool is_value(std::string_view text) { return all_of(text, value_table); }
 constexpr char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
 
 std::string_view trim(std::string_view text) {
@@ -55,7 +33,11 @@ Parsed find_end(std::string_view bytes, std::size_t start, std::size_t seen, con
   const std::size_t end = bytes.find("\r\n\r\n", from);
   const std::string_view head = end == std::string_view::npos ? bytes : bytes.substr(0, end + 4);
   if (has_bare_newline(head, from)) return {0, Fault::bare_newline};
-  if (head.size() > limits.max_bytes) return {0, Fault::head_too_large};
+  if (head.size() > limits.max_bytes) {
+    const bool in_first_line =
+        bytes.substr(0, limits.max_target).find("\r\n", start) == std::string_view::npos;
+    return {0, in_first_line ? Fault::target_too_long : Fault::head_too_large};
+  }
   return {end == std::string_view::npos ? 0 : end + 4, Fault::none};
 }
 
@@ -91,6 +73,7 @@ bool parse_length(std::string_view text, std::uint64_t& out) {
 struct Control {
   const Field* length = nullptr;
   const Field* coding = nullptr;
+  const Field* host = nullptr;
   int hosts = 0;
   bool close = false;
   bool keep_alive = false;
@@ -102,7 +85,7 @@ Fault read_control(const Fields& fields, Control& out) {
     // The lengths tell nearly all other names apart before a byte is compared.
     switch (field.name.size()) {
       case 4:
-        if (same_name(field.name, "host")) ++out.hosts;
+        if (same_name(field.name, "host")) ++out.hosts, out.host = &field;
         break;
       case 6:
         if (same_name(field.name, "expect")) out.expect = &field;
@@ -173,7 +156,8 @@ Fault read_version(std::string_view text, int& minor) {
   return Fault::none;
 }
 
-Fault read_request_line(std::string_view line, RequestHead& out) {
+Fault read_request_line(std::string_view line, const HeadLimits& limits, RequestHead& out) {
+  if (line.size() > limits.max_target) return Fault::target_too_long;
   const std::size_t first = line.find(' ');
   const std::size_t last = line.rfind(' ');
   if (first == std::string_view::npos || last == first) return Fault::bad_start_line;
@@ -201,6 +185,7 @@ Fault read_request_rules(RequestHead& out) {
   Control control;
   if (const Fault fault = read_control(out.fields, control); fault != Fault::none) return fault;
   if (control.hosts > 1 || (control.hosts == 0 && out.minor_version == 1)) return Fault::bad_host;
+  if (control.host != nullptr && !all_of(control.host->value, host_table)) return Fault::bad_host;
   out.keep_alive = stays_open(control, out.minor_version);
   out.expects_continue = control.expect != nullptr && out.minor_version == 1;
   if (control.expect != nullptr && !same_name(control.expect->value, "100-continue"))
@@ -261,7 +246,7 @@ Parsed parse_request(std::string_view bytes, std::size_t seen, const HeadLimits&
   if (end.consumed == 0) return end;
   const std::string_view head = bytes.substr(start, end.consumed - start);
   const std::size_t line = head.find("\r\n");
-  Fault fault = read_request_line(head.substr(0, line), out);
+  Fault fault = read_request_line(head.substr(0, line), limits, out);
   if (fault == Fault::none) fault = parse_fields(head.substr(line + 2), limits, out.fields);
   if (fault == Fault::none) fault = read_request_rules(out);
   return fault == Fault::none ? end : Parsed{0, fault};

@@ -33,6 +33,7 @@ enum class Fault : std::uint8_t {
   bad_start_line,
   bad_version,
   bad_target,
+  target_too_long,
   bad_field,
   folded_field,
   bare_newline,
@@ -57,6 +58,7 @@ FaultText describe(Fault fault);
 struct HeadLimits {
   std::size_t max_bytes = 32 * 1024;
   std::size_t max_fields = 100;
+  std::size_t max_target = 16 * 1024;  ///< with the rest of a request's first line
 };
 
 struct RequestHead {

@@ -44,6 +44,8 @@ class AnswerWatch {
   bool at_boundary() const { return sse_.at_boundary(); }
   /// The stream said that it is complete or that it failed, or belongs to an API whose streams do not say so.
   bool said_end() const { return ended_ || end_ == StreamEnd::unknown; }
+  /// The stream did say so: what may still come is no loss.
+  bool complete() const { return ended_; }
   /// To be called at the end: reads the usage out of the tail of a JSON answer.
   void finish();
 

@@ -48,7 +48,7 @@ std::vector<std::string> events_of(std::string_view bytes, std::size_t piece) {
 
 BOOST_AUTO_TEST_CASE(chunks_decode_alike_at_every_cut) {
   const std::string_view bytes =
-      "5\r\nhello\r\nA;ext=\"v\"\r\n0123456789\r\n1 \r\n!\r\n000\r\nTrailer: x\r\nOther: y\r\n\r\nnext";
+      "5\r\nhello\r\nA;ext=\"v\"\r\n0123456789\r\n1 ;x\r\n!\r\n000\r\nTrailer: x\r\nOther: y\r\n\r\nnext";
   for (std::size_t piece = 1; piece <= bytes.size(); ++piece) {
     const Decoded out = decode(bytes, piece);
     BOOST_TEST(out.body == "hello0123456789!");
@@ -60,7 +60,8 @@ BOOST_AUTO_TEST_CASE(chunks_decode_alike_at_every_cut) {
 BOOST_AUTO_TEST_CASE(malformed_chunks_fail_at_every_cut) {
   for (const std::string_view bytes :
        {"\r\nabc", "x\r\n", "3\nabc\r\n", "3\r\nabc\n0\r\n\r\n", "3\r\nabcd\r\n", "0x3\r\nabc\r\n", "-1\r\n",
-        "3;a\nb\r\nabc\r\n", "1234567890123\r\n", "3\rabc", "0\r\nA: b\n\r\n", "0\r\n\rx", " 3\r\nabc\r\n"})
+        "3;a\nb\r\nabc\r\n", "1234567890123\r\n", "3\rabc", "0\r\nA: b\n\r\n", "0\r\n\rx", "3 \r\nabc\r\n",
+        "0\r\nrubbish\r\n\r\n", "0\r\nA : b\r\n\r\n", "0\r\nA: b\r\n c\r\n\r\n", " 3\r\nabc\r\n"})
     for (std::size_t piece = 1; piece <= bytes.size(); ++piece)
       BOOST_TEST((decode(bytes, piece).state == State::failed), bytes);
   const std::string endless = "1;" + std::string(10000, 'e');

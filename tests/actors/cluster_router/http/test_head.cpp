@@ -90,7 +90,14 @@ BOOST_AUTO_TEST_CASE(ambiguous_and_malformed_requests_are_refused) {
       {"method with a bracket", "G(T / HTTP/1.1\r\nHost: x\r\n\r\n", Fault::bad_start_line},
       {"other expectation", request("Expect: 200-ok\r\n"), Fault::unknown_expectation},
       {"too large", request("X-A: " + std::string(40000, 'a') + "\r\n"), Fault::head_too_large},
-      {"too large before its end", "GET /" + std::string(40000, 'a'), Fault::head_too_large},
+      {"too large before its end", "GET / HTTP/1.1\r\nX-A: " + std::string(40000, 'a'),
+       Fault::head_too_large},
+      {"first line without end", "GET /" + std::string(40000, 'a'), Fault::target_too_long},
+      {"first line too long", "GET /" + std::string(20000, 'a') + " HTTP/1.1\r\nHost: x\r\n\r\n",
+       Fault::target_too_long},
+      {"host with a space", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", Fault::bad_host},
+      {"host with a path", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", Fault::bad_host},
+      {"host with a user", "GET / HTTP/1.1\r\nHost: u@a\r\n\r\n", Fault::bad_host},
   };
   for (const Row& row : rows) BOOST_TEST((fault_of(row.bytes) == row.fault), row.name);
   std::string many;
