@@ -27,6 +27,15 @@ Paths usual_paths(EngineKind kind) {
   }
 }
 
+/// scheme://host[:port], as the Fetch standard serialises it.
+bool is_origin(std::string_view text) {
+  const std::size_t scheme = text.find("://");
+  if (scheme == std::string_view::npos || scheme == 0 || scheme + 3 == text.size()) return false;
+  return std::ranges::none_of(text.substr(scheme + 3), [](char c) {
+    return c == '/' || c == '*' || c == '@' || static_cast<unsigned char>(c) <= ' ';
+  });
+}
+
 class Builder {
  public:
   Builder(std::string_view text, std::string_view file, const Overrides& overrides,
@@ -118,10 +127,17 @@ void Builder::router() {
   const Section s = document_.table("router");
   config_.router = {s.integer("body_limit"),         static_cast<std::uint32_t>(s.integer("connections")),
                     s.integer("decisions"),          s.duration("drain_grace"),
-                    path(s.text("tls_certificate")), path(s.text("tls_key"))};
+                    path(s.text("tls_certificate")), path(s.text("tls_key")),
+                    s.duration("head_timeout"),      s.duration("body_timeout"),
+                    s.duration("idle_timeout"),      s.duration("stall_timeout"),
+                    s.list("cors_origins")};
   if (s.has("tls_certificate") != s.has("tls_key"))
     s.mistake("tls_certificate", "one of 'router.tls_certificate' and 'router.tls_key' without the other",
               "give both files, or neither");
+  for (const std::string& origin : config_.router.cors_origins)
+    if (origin != "*" && !is_origin(origin))
+      s.mistake("cors_origins", fmt::format("'{}' is not an origin", origin),
+                "write it as a browser sends it, such as https://app.example or http://localhost:3000");
 }
 
 void Builder::profile(const Section& s) {

@@ -81,6 +81,19 @@ constexpr std::array setting_rows{
             "unless given."},
     Setting{"router", "tls_key", T::text, "", "", false, none, none, "",
             "The certificate's private key, a PEM file without passphrase."},
+    Setting{"router", "head_timeout", T::duration, "s", "10s", false, 0.1, 600, "",
+            "A request's head is complete within this, from its first byte; else the answer is 408."},
+    Setting{
+        "router", "body_timeout", T::duration, "s", "30s", false, 0.1, 600, "",
+        "The longest pause inside a request's body; it may take no longer than this and a second for each "
+        "KiB of it."},
+    Setting{"router", "idle_timeout", T::duration, "s", "75s", false, 0.1, 3600, "",
+            "A client's connection stays open this long between requests."},
+    Setting{"router", "stall_timeout", T::duration, "s", "60s", false, 0.1, 3600, "",
+            "A client that takes nothing of its answer for this long is given up, and its engine told."},
+    Setting{"router", "cors_origins", T::list, "", "", false, none, none, "",
+            "Origins of web pages, as https://host:port, that may call this router from a browser; \"*\" for "
+            "all."},
 
     Setting{"cluster", "name", T::name, "", "", true, none, none, "", "The cluster's name."},
     Setting{"cluster", "region", T::name, "", "", true, none, none, "", "The region that it lies in."},

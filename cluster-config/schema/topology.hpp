@@ -132,6 +132,11 @@ struct Router {
   Duration drain_grace{};         ///< streams may finish after SIGTERM
   std::string tls_certificate;    ///< a PEM file; empty: clients speak plain HTTP
   std::string tls_key;            ///< likewise
+  Duration head_timeout{};        ///< from a request's first byte to the end of its head
+  Duration body_timeout{};        ///< between two pieces of a request's body
+  Duration idle_timeout{};        ///< of a client's connection between requests
+  Duration stall_timeout{};       ///< of a client that takes nothing
+  std::vector<std::string> cors_origins;
 };
 
 /// A checked configuration: addresses are absolute, defaults filled in, references good.
