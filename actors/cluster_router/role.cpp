@@ -8,6 +8,7 @@
 
 #include "actors/cluster_router/gateway/gateway_thread.hpp"
 #include "actors/cluster_router/machine/machine.hpp"
+#include "actors/cluster_router/metrics.hpp"
 #include "actors/cluster_router/pump.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "messages/codec/codec.hpp"
@@ -28,6 +29,7 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   const config::Router& router = process.config().router;
   gateway::GatewayThreadOptions out;
   out.listen = listen;
+  out.share_port = true;  // with its successor, when the router is restarted without a gap
   out.batch_period = batch_period;
   out.gateway.dispatcher.cluster = process.cluster();
   out.gateway.dispatcher.router = process.id();
@@ -36,6 +38,12 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   out.gateway.dispatcher.records = router.decisions;
   out.gateway.server.max_body_bytes = static_cast<std::size_t>(router.body_limit_mib) << 20;
   out.gateway.server.max_connections = router.connections;
+  out.gateway.server.head_timeout = router.head_timeout;
+  out.gateway.server.body_timeout = router.body_timeout;
+  out.gateway.server.idle_timeout = router.idle_timeout;
+  out.gateway.server.stall_timeout = router.stall_timeout;
+  out.gateway.cors_origins = router.cors_origins;
+  out.gateway.reader.max_body_bytes = out.gateway.server.max_body_bytes;
   out.gateway.reader.fleet_secret = fleet_secret(process);
   return out;
 }
@@ -160,32 +168,9 @@ void add_pages(kit::Process& process, const std::shared_ptr<Front>& front) {
       {"POST", "/v1/route", [front](const std::string&, auto body) { return would_route(*front, body); }});
 }
 
-std::string metrics_text(Front& front) {
-  const auto counters = front.thread().ask(
-      [](gateway::Gateway& g) { return std::pair(g.counters(), g.client_connections()); }, question_limit);
-  if (!counters) return {};
-  const auto& [c, connections] = *counters;
-  std::string out;
-  const auto counter = [&out](std::string_view name, std::string_view help, std::uint64_t value) {
-    out += fmt::format("# HELP {0} {1}\n# TYPE {0} counter\n{0} {2}\n", name, help, value);
-  };
-  counter("signalbox_router_requests_total", "Requests that were to be routed.", c.requests);
-  counter("signalbox_router_misfits_total", "Requests that could not be read or classified.", c.misfits);
-  counter("signalbox_router_refused_total", "Requests refused by policy or for want of engines.", c.refused);
-  counter("signalbox_router_malformed_total", "Requests refused by the HTTP server.", c.malformed);
-  counter("signalbox_router_attempts_total", "Calls to engines.", c.attempts);
-  counter("signalbox_router_answers_total", "Answers completed.", c.answers_completed);
-  counter("signalbox_router_streams_broken_total", "Answers that ended after their first byte by a fault.",
-          c.streams_broken);
-  counter("signalbox_router_events_total", "Server-sent events relayed.", c.events);
-  counter("signalbox_router_batches_late_total", "Batches that waited because the actor was behind.",
-          front.thread().late_batches());
-  out += fmt::format(
-      "# HELP signalbox_router_connections Client connections open.\n# TYPE signalbox_router_connections "
-      "gauge\n"
-      "signalbox_router_connections {}\n",
-      connections);
-  return out;
+std::string metrics(Front& front, const std::string& fleet) {
+  const auto readout = front.thread().ask([](gateway::Gateway& g) { return read_out(g); }, question_limit);
+  return readout ? metrics_text(*readout, fleet, front.thread().late_batches()) : std::string();
 }
 
 Options machine_options(const kit::Process& process) {
@@ -231,7 +216,7 @@ Status start(kit::Process& process) {
     while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
   });
   add_pages(process, front);
-  process.add_metrics([front] { return metrics_text(*front); });
+  process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
   process.on_reload([&process, front] {
     front->reload_doors();
     if (const auto shown = front->load_certificate(); !shown)

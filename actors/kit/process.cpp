@@ -161,6 +161,7 @@ int Process::run() {
       config().intervals.beat, [this](Duration loop_lag) { ports_->publish(beat(loop_lag)); });
   for (const auto& listener : listeners_) caf::anon_send(listener.actor, StartAtom::value);
   serve_signals();
+  stopping_ = true;
   for (const auto& task : stop_tasks_) task();
   caf::anon_send_exit(beat_actor, caf::exit_reason::kill);
   log(schema::Severity::info, "stopped", fmt::format("{} {}", name_of(options_.role), id()));
@@ -201,8 +202,8 @@ schema::Beat Process::beat(Duration loop_lag) const {
   out.role = options_.role;
   out.id = id();
   out.cluster = cluster();
-  out.ready = standing.ready;
-  out.state = standing.state.substr(0, 256);
+  out.ready = standing.ready && !stopping_;
+  out.state = stopping_ ? "stopping" : standing.state.substr(0, 256);
   out.leads = standing.leads;
   out.term = standing.term;
   out.snapshot = standing.snapshot;

@@ -89,6 +89,8 @@ class Process {
   /// Said in beats: where clients and operators find this process.
   void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
 
+  /// It was told to stop and finishes what it has.
+  bool stopping() const { return stopping_; }
   /// Joins the bus, starts the actors, and serves signals until SIGTERM, SIGINT or give_up(). Returns the exit code.
   int run();
   /// Ends the process with a failure; thread-safe.
@@ -126,7 +128,7 @@ class Process {
   std::vector<std::function<std::string()>> metrics_;
   std::string endpoint_;
   Instant started_;
-  std::atomic<bool> failed_{false};
+  std::atomic<bool> failed_{false}, stopping_{false};
 };
 
 /// The monotonic time, on the time line of the actors and the bus.

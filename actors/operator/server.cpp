@@ -30,7 +30,9 @@ class Server::State : public net::HttpHandler {
   Status listen(const std::string& address) {
     const auto resolved = net::resolve_url(address);
     if (!resolved) return tl::unexpected(resolved.error());
-    if (auto listening = server_.listen(*resolved); !listening) return listening;
+    // A router and its successor run side by side for a while.
+    const bool share_port = process_.options().role == Role::cluster_router;
+    if (auto listening = server_.listen(*resolved, share_port); !listening) return listening;
     thread_ = std::thread([this] { loop_.run(); });
     return {};
   }
@@ -40,6 +42,7 @@ class Server::State : public net::HttpHandler {
     const std::string path(head.path());
     if (path == "/healthz") return answer(*writer, ok, "text/plain", "alive\n");
     if (path == "/readyz") {
+      if (process_.stopping()) return answer(*writer, unavailable, "text/plain", "stopping\n");
       const kit::Standing standing = process_.board().merged();
       return answer(*writer, standing.ready ? ok : unavailable, "text/plain", standing.state + "\n");
     }

@@ -65,8 +65,12 @@ Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Readin
       writer_(std::move(writer)),
       snapshot_(gateway.snapshot_text_),
       model_(reading.shape.model.str()),
+      meter_(gateway.meter_of(reading)),
+      began_(gateway.loop_.now()),
       endpoint_(reading.endpoint) {
   writer_->observe(this);
+  ++meter_.requests;
+  ++meter_.running;
 }
 
 Exchange::~Exchange() {
@@ -119,7 +123,9 @@ void Exchange::on_answer(const http::ResponseHead& head) {
     return;
   }
   phase_ = Phase::answered;
-  lines_ = client_lines(head.fields);
+  ClientLines lines = client_lines(head.fields);
+  lines_ = std::move(lines.text);
+  dated_ = lines.dated;
   has_length_ = head.framing == http::Framing::length || head.framing == http::Framing::none;
   length_ = head.length;
   watch_ = watch_for(head.fields, endpoint_);
@@ -151,10 +157,11 @@ void Exchange::on_body(std::string_view bytes) {
 /// The first byte of the body is here: from now on the client has this answer. False when the dispatcher wants another.
 bool Exchange::begin_relay() {
   if (!judge(status_)) return false;
-  gateway_.dispatcher_.first_byte(ticket_, gateway_.loop_.now());
+  first_byte_ = gateway_.loop_.now();
+  gateway_.dispatcher_.first_byte(ticket_, first_byte_);
   phase_ = Phase::relaying;
   lines_ += own_lines();
-  writer_->begin_with_lines(status_, lines_, has_length_ ? std::optional(length_) : std::nullopt);
+  writer_->begin_with_lines(status_, lines_, has_length_ ? std::optional(length_) : std::nullopt, dated_);
   lines_ = {};
   return true;
 }
@@ -176,7 +183,7 @@ void Exchange::on_end() {
   ++gateway_.counters_.answers_completed;
   finished(AttemptEnd::succeeded);
   writer_->finish();
-  over();
+  over(Ending::good);
 }
 
 void Exchange::end_error_answer() {
@@ -186,10 +193,14 @@ void Exchange::end_error_answer() {
   writer_->begin_with_lines(status_, lines_, body.size());
   writer_->write(body);
   writer_->finish();
-  over();
+  over(Ending::engine_error);
 }
 
 void Exchange::on_fault(net::CallFault fault) {
+  // After a stream has said that it is complete, an engine that hangs up spares itself the last chunk only.
+  if (phase_ == Phase::relaying && fault == net::CallFault::truncated && !has_length_ && watch_.complete() &&
+      watch_.at_boundary())
+    return on_end();
   if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
   if (fault == net::CallFault::untrusted || fault == net::CallFault::handshake_failed)
     gateway_.problems_.insert_or_assign(
@@ -214,7 +225,7 @@ void Exchange::break_off(int status, std::string_view reason, std::string_view m
   } else {
     writer_->abort();
   }
-  over();
+  over(Ending::broken);
 }
 
 void Exchange::refuse(const routing::Refuse& no) {
@@ -233,7 +244,7 @@ void Exchange::refuse(const routing::Refuse& no) {
   writer_->begin_with_lines(no.status, lines, body.size());
   writer_->write(body);
   writer_->finish();
-  over();
+  over(Ending::refused);
 }
 
 void Exchange::finished(AttemptEnd end) {
@@ -245,8 +256,22 @@ void Exchange::finished(AttemptEnd end) {
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
   }
   gateway_.counters_.events += watch_.events();
+  if (end == AttemptEnd::succeeded && status_ < 400) measure(usage);
   gateway_.dispatcher_.finished(ticket_, end, usage, gateway_.loop_.now());
   gateway_.pump_soon();
+}
+
+void Exchange::measure(const routing::Usage& usage) {
+  const Instant now = gateway_.loop_.now();
+  meter_.duration_s.add(to_seconds(now - began_));
+  if (watch_.usage()) {
+    meter_.input_tokens.add(static_cast<double>(usage.prompt_tokens));
+    meter_.output_tokens.add(static_cast<double>(usage.output_tokens));
+  }
+  if (watch_.kind() != http::AnswerWatch::Kind::sse) return;
+  meter_.first_token_s.add(to_seconds(first_byte_ - began_));
+  if (usage.output_tokens > 1)
+    meter_.per_token_s.add(to_seconds(now - first_byte_) / static_cast<double>(usage.output_tokens - 1));
 }
 
 void Exchange::on_client_gone() {
@@ -254,7 +279,7 @@ void Exchange::on_client_gone() {
                                : gateway_.counters_.clients_left_waiting);
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
   gateway_.pump_soon();
-  over();
+  over(Ending::client_left);
 }
 
 void Exchange::end_by_drain() {
@@ -263,8 +288,10 @@ void Exchange::end_by_drain() {
   refuse({schema::RefuseReason::draining, 503, 1s});
 }
 
-void Exchange::over() {
+void Exchange::over(Ending ending) {
   phase_ = Phase::over;
+  --meter_.running;
+  ++meter_.ended[static_cast<std::size_t>(ending)];
   call_.reset();
   writer_->observe(nullptr);
   gateway_.end(*this);

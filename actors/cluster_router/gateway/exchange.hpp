@@ -5,6 +5,7 @@
 #include <string>
 
 #include "actors/cluster_router/gateway/engines.hpp"
+#include "actors/cluster_router/gateway/meters.hpp"
 #include "actors/cluster_router/gateway/reading.hpp"
 #include "actors/cluster_router/http/usage.hpp"
 #include "actors/cluster_router/net/client.hpp"
@@ -47,7 +48,8 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   void end_error_answer();
   void break_off(int status, std::string_view reason, std::string_view message);
   void finished(schema::AttemptEnd end);
-  void over();
+  void measure(const routing::Usage& usage);
+  void over(Ending ending);
   std::string own_lines() const;
 
   Gateway& gateway_;
@@ -60,6 +62,9 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   std::string lines_;       ///< the engine's field lines, until they are passed on
   std::string error_body_;  ///< of an answer with a status from 400
   http::AnswerWatch watch_;
+  Meter& meter_;
+  Instant began_;
+  Instant first_byte_ = never_yet;
   routing::DecisionId decision_;
   routing::Ticket ticket_;
   EngineIndex engine_index_;
@@ -70,6 +75,7 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   Phase phase_ = Phase::waiting;
   http::Endpoint endpoint_;
   bool has_length_ = false;
+  bool dated_ = false;  ///< lines_ have a Date
   bool request_held_ = true;
 };
 

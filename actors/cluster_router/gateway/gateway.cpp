@@ -6,12 +6,17 @@
 #include <utility>
 
 #include "actors/cluster_router/gateway/exchange.hpp"
+#include "actors/cluster_router/gateway/relay_heads.hpp"
 #include "actors/cluster_router/http/errors.hpp"
+#include "actors/cluster_router/http/unpack.hpp"
 
 namespace signalbox::gateway {
 namespace {
 
 constexpr std::string_view models_path = "/v1/models";
+constexpr Duration handover_time = 500ms;  // a handshake over a long way
+constexpr Duration drain_look = 5ms;
+constexpr std::string_view methods = "GET, HEAD, POST, OPTIONS";
 
 void respond_json(net::ResponseWriter& writer, int status, std::string_view body) {
   const std::array fields{http::Field{"content-type", "application/json"}};
@@ -23,9 +28,25 @@ std::string model_json(const ModelName& name) {
                      http::json_string(name.str()));
 }
 
+/// %2F and the like as the bytes that they stand for; others stay.
+std::string percent_decoded(std::string_view text) {
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : (c | 32) >= 'a' && (c | 32) <= 'f' ? (c | 32) - 'a' + 10 : -1;
+  };
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool coded =
+        text[i] == '%' && i + 2 < text.size() && digit(text[i + 1]) >= 0 && digit(text[i + 2]) >= 0;
+    out += coded ? static_cast<char>(digit(text[i + 1]) * 16 + digit(text[i + 2])) : text[i];
+    if (coded) i += 2;
+  }
+  return out;
+}
+
 void respond_misfit(net::ResponseWriter& writer, const Misfit& misfit) {
   const std::array fields{http::Field{"content-type", "application/json"},
                           http::Field{"x-signalbox-reason", misfit.reason}};
+  if (misfit.status == 415) writer.add_lines(fmt::format("accept-encoding: {}\r\n", http::known_codings));
   writer.respond(misfit.status, fields,
                  http::openai_error(misfit.status, misfit.reason, misfit.message, misfit.param));
 }
@@ -37,9 +58,11 @@ Gateway::Gateway(net::Loop& loop, GatewayOptions options)
       options_(std::move(options)),
       dispatcher_(options_.dispatcher),
       reader_(options_.reader),
+      cors_(options_.cors_origins),
       engines_(loop),
       snapshot_text_(std::make_shared<const std::string>("none")),
       wake_(loop, [this] { pump(); }),
+      handed_over_(loop, [this] { stop_taking(); }),
       grace_(loop, [this] { end_grace(); }),
       drained_(loop, [this] { check_drained(); }),
       server_(loop, *this, options_.server) {}
@@ -59,6 +82,7 @@ void Gateway::adopt(Routes routes) {
   snapshot_text_ =
       std::make_shared<const std::string>(snapshot ? fmt::format("{}", snapshot->version) : "none");
   dispatcher_.adopt(std::move(routes.view), loop_.now());
+  open();
   pump_soon();
 }
 
@@ -67,18 +91,35 @@ void Gateway::on_refused(int, std::string_view) { ++counters_.malformed; }
 void Gateway::on_request(net::ResponseWriterPtr writer) {
   const http::RequestHead& head = writer->request().head;
   const std::string_view path = head.path();
+  if (std::string lines = cors_.answer_lines(head.fields); !lines.empty() && head.method != "OPTIONS")
+    writer->add_lines(lines);
   if (head.method == "POST") return route(std::move(writer));
+  add_request_id(*writer);
+  if (head.method == "OPTIONS") return answer_options(*writer);
   if (head.method == "GET" || head.method == "HEAD") {
     if (path == models_path) return list_models(*writer);
     if (path.starts_with(models_path) && path[models_path.size()] == '/')
-      return show_model(*writer, path.substr(models_path.size() + 1));
+      return show_model(*writer, percent_decoded(path.substr(models_path.size() + 1)));
     return net::respond_error(*writer, 404, "unknown_path",
                               "there is nothing at this path; POST a request, or GET /v1/models");
   }
-  const std::array fields{http::Field{"content-type", "application/json"},
-                          http::Field{"allow", "GET, HEAD, POST"}};
+  const std::array fields{http::Field{"content-type", "application/json"}, http::Field{"allow", methods},
+                          http::Field{"x-signalbox-reason", "method_not_allowed"}};
   writer->respond(405, fields,
-                  http::openai_error(405, "method_not_allowed", "only GET, HEAD and POST are served"));
+                  http::openai_error(405, "method_not_allowed", fmt::format("only {} are served", methods)));
+}
+
+void Gateway::answer_options(net::ResponseWriter& writer) const {
+  const http::Fields& asked = writer.request().head.fields;
+  if (http::find(asked, "access-control-request-method")) writer.add_lines(cors_.preflight_lines(asked));
+  const std::array fields{http::Field{"allow", methods}};
+  writer.respond(204, fields, {});
+}
+
+/// For answers that no decision stands behind.
+void Gateway::add_request_id(net::ResponseWriter& writer) {
+  const std::string made = fmt::format("{:x}-{}", options_.dispatcher.seed & 0xffff'ffff, ++own_answers_);
+  writer.add_lines(fmt::format("x-request-id: {}\r\n", request_id_of(writer.request().head.fields, made)));
 }
 
 void Gateway::route(net::ResponseWriterPtr writer) {
@@ -86,6 +127,7 @@ void Gateway::route(net::ResponseWriterPtr writer) {
   Reading reading;
   if (const auto read = reader_.read(writer->request(), reading); !read) {
     ++counters_.misfits;
+    add_request_id(*writer);
     return respond_misfit(*writer, read.error());
   }
   auto exchange = std::make_unique<Exchange>(*this, std::move(writer), reading);
@@ -96,6 +138,13 @@ void Gateway::route(net::ResponseWriterPtr writer) {
   else
     take(std::move(exchange), begun.ticket);
   started.start(begun.ticket, begun.decision, begun.verdict);
+}
+
+Meter& Gateway::meter_of(const Reading& reading) {
+  const auto& view = dispatcher_.view();
+  const bool known = view && view->policy->find_model(reading.shape.model.str());
+  return meters_.of(known ? std::string_view(reading.shape.model.str()) : std::string_view(),
+                    reading.endpoint);
 }
 
 tl::expected<schema::DecisionRecord, Misfit> Gateway::would_decide(const net::Request& request) {
@@ -152,19 +201,26 @@ void Gateway::pump() {
 
 void Gateway::drain(Duration grace, std::function<void()> done) {
   on_drained_ = std::move(done);
+  grace_.arm_in(grace);
+  // A connection whose handshake began here is still completed here: those are waited for and served.
+  server_.hand_over() ? handed_over_.arm_in(std::min(grace, handover_time)) : stop_taking();
+}
+
+void Gateway::stop_taking() {
   dispatcher_.drain_and_refuse();
   server_.drain();
-  grace_.arm_in(grace);
   drained_.arm(loop_.now());
 }
 
 void Gateway::end_grace() {
+  if (!server_.draining()) stop_taking();
   for (std::size_t i = 0; i < exchanges_.size(); ++i)
     if (exchanges_[i]) exchanges_[i]->end_by_drain();
 }
 
 void Gateway::check_drained() {
-  if (dispatcher_.open() > 0 || !on_drained_) return;
+  if (!on_drained_ || !server_.draining()) return;
+  if (dispatcher_.open() > 0 || server_.busy()) return drained_.arm_in(drain_look);
   grace_.disarm();
   std::exchange(on_drained_, nullptr)();
 }

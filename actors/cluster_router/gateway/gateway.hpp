@@ -9,7 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "actors/cluster_router/gateway/cors.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
+#include "actors/cluster_router/gateway/meters.hpp"
 #include "actors/cluster_router/gateway/reading.hpp"
 #include "actors/cluster_router/gateway/routes.hpp"
 #include "actors/cluster_router/net/server.hpp"
@@ -23,6 +25,7 @@ struct GatewayOptions {
   routing::DispatcherOptions dispatcher;
   net::ServerSettings server;
   ReaderOptions reader;
+  std::vector<std::string> cors_origins;
   bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
 };
 
@@ -47,17 +50,23 @@ class Gateway final : private net::HttpHandler {
   Gateway(net::Loop& loop, GatewayOptions options);
   ~Gateway() override;
 
-  /// Errors: io.
+  /// Takes the port and accepts from then on. Errors: io.
   Status listen(const net::Address& address, bool share_port = false);
+  /// Takes the port, and accepts from the first adopt() or open() on: until then, another process that has it too serves.
+  Status bind(const net::Address& address, bool share_port) { return server_.bind(address, share_port); }
+  /// Errors: io.
+  Status open() { return server_.open(); }
   std::uint16_t port() const { return server_.port(); }
   /// Routes by these from now on.
   void adopt(Routes routes);
-  /// Accepts nothing new, lets what is here finish, ends it after `grace`; then calls `done`, once.
+  /// Hands new connections to another process on this port, if there is one; accepts none then, lets what is here finish, ends
+  /// it after `grace` in words; when all of that is sent calls `done`, once.
   void drain(Duration grace, std::function<void()> done);
 
   routing::Dispatcher& dispatcher() { return dispatcher_; }
   const routing::Dispatcher& dispatcher() const { return dispatcher_; }
   const GatewayCounters& counters() const { return counters_; }
+  const Meters& meters() const { return meters_; }
   std::size_t client_connections() const { return server_.connections(); }
   const net::ServerCounters& server_counters() const { return server_.counters(); }
   /// Speaks TLS with clients that come from now on; null: plain HTTP.
@@ -74,12 +83,16 @@ class Gateway final : private net::HttpHandler {
   void route(net::ResponseWriterPtr writer);
   void list_models(net::ResponseWriter& writer) const;
   void show_model(net::ResponseWriter& writer, std::string_view name) const;
+  void answer_options(net::ResponseWriter& writer) const;
+  void add_request_id(net::ResponseWriter& writer);
 
   /// Asks the dispatcher soon for requests that waited.
   void pump_soon();
   void pump();
+  Meter& meter_of(const Reading& reading);
   void take(std::unique_ptr<Exchange> exchange, routing::Ticket ticket);
   void end(Exchange& exchange);
+  void stop_taking();
   void end_grace();
   void check_drained();
 
@@ -87,12 +100,16 @@ class Gateway final : private net::HttpHandler {
   GatewayOptions options_;
   routing::Dispatcher dispatcher_;
   RequestReader reader_;
+  Cors cors_;
   Engines engines_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< by Ticket::slot
   std::shared_ptr<const std::string> snapshot_text_;  ///< for x-signalbox-snapshot
   GatewayCounters counters_;
   std::map<EngineName, routing::EngineProblem> problems_;
+  Meters meters_;
+  std::uint64_t own_answers_ = 0;  ///< without a decision's id
   net::Timer wake_;
+  net::Timer handed_over_;
   net::Timer grace_;
   net::Timer drained_;
   std::function<void()> on_drained_;

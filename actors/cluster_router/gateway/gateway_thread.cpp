@@ -8,7 +8,8 @@ GatewayThread::GatewayThread(GatewayThreadOptions options)
     : options_(std::move(options)),
       gateway_(loop_, options_.gateway),
       batches_(options_.batches_kept),
-      batch_timer_(loop_, [this] { hand_out(); }) {}
+      batch_timer_(loop_, [this] { hand_out(); }),
+      patience_(loop_, [this] { gateway_.open(); }) {}
 
 GatewayThread::~GatewayThread() {
   if (!thread_.joinable()) return;
@@ -17,7 +18,11 @@ GatewayThread::~GatewayThread() {
 }
 
 Status GatewayThread::start() {
-  if (auto listening = gateway_.listen(options_.listen, options_.share_port); !listening) return listening;
+  if (auto bound = gateway_.bind(options_.listen, options_.share_port); !bound) return bound;
+  // A port of one's own is taken only by listening; on a shared one another may serve until there are routes here.
+  if (!options_.share_port)
+    if (auto opened = gateway_.open(); !opened) return opened;
+  patience_.arm_in(options_.patience);
   batch_timer_.arm_in(options_.batch_period);
   thread_ = std::thread([this] { loop_.run(); });
   return {};

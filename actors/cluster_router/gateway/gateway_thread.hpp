@@ -18,6 +18,7 @@ struct GatewayThreadOptions {
   net::Address listen;
   bool share_port = false;
   Duration batch_period = 250ms;  ///< how often what happened is handed out
+  Duration patience = 1s;         ///< how long clients are not accepted for want of routes
   std::size_t batches_kept = 64;  ///< while nobody takes them; after that the next one covers more
 };
 
@@ -30,7 +31,8 @@ class GatewayThread {
   GatewayThread(const GatewayThread&) = delete;
   GatewayThread& operator=(const GatewayThread&) = delete;
 
-  /// Listens, then starts the thread. Errors: io.
+  /// Takes the port and starts the thread. A shared port is accepted on from the first routes on, or after `patience` without
+  /// any; another one at once. Errors: io.
   Status start();
   std::uint16_t port() const { return gateway_.port(); }
   /// Speaks TLS with clients that come from now on; before start() or after it. Never waits.
@@ -60,6 +62,7 @@ class GatewayThread {
   std::optional<routing::Batch> unsent_;  ///< found the queue full
   std::atomic<std::uint64_t> late_{0};
   net::Timer batch_timer_;
+  net::Timer patience_;
   std::thread thread_;
 };
 

@@ -1,7 +1,11 @@
 #include "actors/cluster_router/gateway/reading.hpp"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <optional>
+
+#include "actors/cluster_router/http/unpack.hpp"
 
 namespace signalbox::gateway {
 namespace {
@@ -53,14 +57,38 @@ void fill_from_shape(const http::RequestShape& shape, routing::RequestFacts& fac
 
 }  // namespace
 
+/// Leaves `body` where the JSON can be read.
+tl::expected<void, Misfit> RequestReader::unpack(std::string_view coding_name, std::string_view& body,
+                                                 std::string& out) const {
+  constexpr std::size_t json_padding_bytes = 64;
+  const http::Coding coding = http::coding_of(coding_name);
+  if (coding == http::Coding::identity) return {};
+  if (coding == http::Coding::unknown)
+    return misfit(
+        415, "unsupported_encoding",
+        fmt::format("the model has to be read, and of compressed bodies only {} can be", http::known_codings),
+        "content-encoding");
+  switch (http::unpack(coding, body, options_.max_body_bytes, out)) {
+    case http::Unpacked::whole: break;
+    case http::Unpacked::malformed:
+      return misfit(400, "bad_encoding", fmt::format("the body is not {}", coding_name), "content-encoding");
+    case http::Unpacked::too_large:
+      return misfit(
+          413, "body_too_large",
+          fmt::format("the request's unpacked body is over the limit of {} bytes", options_.max_body_bytes));
+  }
+  out.reserve(out.size() + json_padding_bytes);
+  body = out;
+  return {};
+}
+
 tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Reading& out) {
   const http::Fields& fields = request.head.fields;
-  const auto coding = http::find(fields, "content-encoding");
-  if (coding && !http::same_name(*coding, "identity"))
-    return misfit(415, "unsupported_encoding", "the body must not be compressed: its model has to be read",
-                  "content-encoding");
+  std::string_view body = request.body;
+  if (const auto coding = http::find(fields, "content-encoding"))
+    if (auto unpacked = unpack(*coding, body, out.unpacked); !unpacked) return unpacked;
   out.endpoint = http::endpoint_of(request.head.path());
-  auto shape = shapes_.read(request.body, out.endpoint);
+  auto shape = shapes_.read(body, out.endpoint);
   if (!shape) {
     const Error& error = shape.error();
     return misfit(400, error.where.empty() ? "invalid_json" : "invalid_field", error.text(), error.where);

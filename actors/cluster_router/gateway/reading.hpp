@@ -20,9 +20,10 @@ struct Misfit {
   std::string param;  ///< the faulty part; may be empty
 };
 
-/// A request that can. `facts` holds views into the request and into `shape`.
+/// A request that can. `facts` holds views into the request, into `unpacked` and into `shape`.
 struct Reading {
   http::Endpoint endpoint = http::Endpoint::other;
+  std::string unpacked;  ///< of a compressed body
   http::RequestShape shape;
   routing::RequestFacts facts;
 };
@@ -30,6 +31,7 @@ struct Reading {
 struct ReaderOptions {
   std::uint64_t fleet_secret = 0;  ///< keys the hashes of prompts
   std::uint32_t block_bytes = routing::default_block_bytes;
+  std::size_t max_body_bytes = 64u << 20;    ///< of a compressed body, once it is unpacked
   std::string default_tenant = "anonymous";  ///< of a request that names none
 };
 
@@ -41,6 +43,9 @@ class RequestReader {
   tl::expected<void, Misfit> read(const net::Request& request, Reading& out);
 
  private:
+  tl::expected<void, Misfit> unpack(std::string_view coding_name, std::string_view& body,
+                                    std::string& out) const;
+
   ReaderOptions options_;
   http::ShapeReader shapes_;
 };

@@ -14,6 +14,14 @@ bool is_own(std::string_view name) {
   return name.size() > own_prefix.size() && http::same_name(name.substr(0, own_prefix.size()), own_prefix);
 }
 
+/// What all Connection fields together name.
+std::string connection_of(const http::Fields& fields) {
+  std::string out;
+  for (const http::Field& field : fields)
+    if (http::same_name(field.name, "connection")) (out += out.empty() ? "" : ",") += field.value;
+  return out;
+}
+
 /// Passed on by neither side: hop-by-hop, named by the message's Connection field, or replaced here.
 bool stays(const http::Field& field, std::string_view connection) {
   if (http::is_hop_by_hop(field.name) || is_own(field.name)) return true;
@@ -39,7 +47,7 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 
 std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
                            std::string_view request_id) {
-  const std::string_view connection = http::find(head.fields, "connection").value_or("");
+  const std::string connection = connection_of(head.fields);
   std::string out;
   out.reserve(512);
   fmt::format_to(std::back_inserter(out),
@@ -49,15 +57,21 @@ std::string engine_request(const http::RequestHead& head, const EngineDoor& door
     if (!stays(field, connection) && !stays_here(field, door)) append_line(out, field.name, field.value);
   if (door.access.authorization && !door.access.authorization->empty())
     append_line(out, "authorization", *door.access.authorization);
+  out += head.minor_version == 0 ? "via: 1.0 signalbox\r\n" : "via: 1.1 signalbox\r\n";
   return out += "\r\n";
 }
 
-std::string client_lines(const http::Fields& fields) {
-  const std::string_view connection = http::find(fields, "connection").value_or("");
-  std::string out;
-  out.reserve(512);
-  for (const http::Field& field : fields)
-    if (!stays(field, connection)) append_line(out, field.name, field.value);
+ClientLines client_lines(const http::Fields& fields) {
+  constexpr std::string_view access_control = "access-control-";
+  const std::string connection = connection_of(fields);
+  ClientLines out;
+  out.text.reserve(512);
+  for (const http::Field& field : fields) {
+    if (stays(field, connection)) continue;
+    if (http::same_name(field.name.substr(0, access_control.size()), access_control)) continue;
+    out.dated = out.dated || http::same_name(field.name, "date");
+    append_line(out.text, field.name, field.value);
+  }
   return out;
 }
 

@@ -10,12 +10,18 @@
 
 namespace signalbox::gateway {
 
-/// The head of the request for an engine, through its empty line. `request_id` goes along as x-request-id.
+/// The head of the request for an engine, through its empty line. `request_id` goes along as x-request-id, and a Via that
+/// names this router (RFC 9110, 7.6.3).
 std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
                            std::string_view request_id);
 
-/// The field lines of an engine's answer that its client gets.
-std::string client_lines(const http::Fields& fields);
+/// The field lines of an engine's answer that its client gets. Without access-control-*: which pages may call is the router's
+/// word alone.
+struct ClientLines {
+  std::string text;
+  bool dated = false;  ///< a Date is among them
+};
+ClientLines client_lines(const http::Fields& fields);
 
 /// What the client asked to be called, or `otherwise`. At most 128 characters.
 std::string request_id_of(const http::Fields& fields, std::string_view otherwise);

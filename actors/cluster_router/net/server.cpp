@@ -1,9 +1,13 @@
 #include "actors/cluster_router/net/server.hpp"
 
+#include <fmt/chrono.h>
+#include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <ctime>
 #include <utility>
 
 #include "actors/cluster_router/http/errors.hpp"
@@ -14,6 +18,9 @@ namespace {
 
 constexpr int accepts_per_turn = 64;
 constexpr Duration accept_pause = 100ms;  // after the process ran out of descriptors
+constexpr Duration date_period = 250ms;
+constexpr int probe_ms = 50;
+constexpr std::uint32_t probed_sockets = 16;  // of those that share a port
 
 }  // namespace
 
@@ -41,10 +48,10 @@ void ResponseWriter::begin(int status, std::span<const http::Field> fields,
 }
 
 void ResponseWriter::begin_with_lines(int status, std::string_view field_lines,
-                                      std::optional<std::uint64_t> length) {
+                                      std::optional<std::uint64_t> length, bool dated) {
   if (connection_ == nullptr || begun_) return;
   begun_ = true;
-  connection_->send_head(*this, status, field_lines, length);
+  connection_->send_head(*this, status, field_lines, length, dated);
 }
 
 bool ResponseWriter::write(std::string_view bytes) {
@@ -75,16 +82,27 @@ HttpServer::~HttpServer() {
 }
 
 Status HttpServer::listen(const Address& address, bool share_port) {
-  auto listener = listen_on(address, share_port);
+  if (auto bound = bind(address, share_port); !bound) return bound;
+  return open();
+}
+
+Status HttpServer::bind(const Address& address, bool share_port) {
+  auto listener = bind_to(address, share_port);
   if (!listener) return tl::unexpected(listener.error());
   listener_ = std::move(*listener);
   if (const auto bound = local_address(listener_)) port_ = bound->port();
+  return {};
+}
+
+Status HttpServer::open() {
+  if (std::exchange(open_, true) || draining_) return {};
+  if (auto listening = start_listening(listener_); !listening) return listening;
   resume_accepting();
   return {};
 }
 
 void HttpServer::resume_accepting() {
-  if (accepting_ || !listener_.valid() || connections_.size() >= settings_.max_connections) return;
+  if (accepting_ || !open_ || !listener_.valid() || connections_.size() >= settings_.max_connections) return;
   accepting_ = true;
   loop_.watch_listener(listener_.get(), *this);
 }
@@ -103,17 +121,65 @@ void HttpServer::on_ready(std::uint32_t) {
         pause_accepting(accept_pause);
       return;
     }
-    ++counters_.accepted;
-    auto stream = tls_ ? tls_->accept(std::move(fd)) : plain_stream(std::move(fd));
-    auto connection = std::make_unique<ServerConnection>(*this, std::move(stream), tls_ != nullptr);
-    connection->index = connections_.size();
-    connections_.push_back(std::move(connection));
+    accept(std::move(fd));
     if (connections_.size() >= settings_.max_connections) pause_accepting(accept_pause);
   }
 }
 
+void HttpServer::accept(Fd fd) {
+  ++counters_.accepted;
+  auto stream = tls_ ? tls_->accept(std::move(fd)) : plain_stream(std::move(fd));
+  auto connection = std::make_unique<ServerConnection>(*this, std::move(stream), tls_ != nullptr);
+  connection->index = connections_.size();
+  connections_.push_back(std::move(connection));
+}
+
+bool HttpServer::busy() const {
+  return std::ranges::any_of(connections_, [](const auto& connection) { return connection->busy(); });
+}
+
+/// Connects to the own port and looks whether the connection arrives here. Closing a listener resets what waits in its queue, so
+/// connections must go elsewhere before; and which number the other's socket has can only be tried.
+bool HttpServer::takes_own_connection() {
+  auto address = local_address(listener_);
+  if (!address) return true;
+  auto probe = start_connect(*address);
+  if (!probe) return true;
+  pollfd made{probe->get(), POLLOUT, 0};
+  ::poll(&made, 1, probe_ms);
+  const auto from = local_address(*probe);
+  if (!from || connect_error(probe->get()) != 0) return true;
+  for (;;) {
+    Address peer;
+    peer.size = sizeof peer.storage;
+    Fd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size,
+                    SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd.valid()) return false;
+    if (peer.text() == from->text()) return true;
+    accept(std::move(fd));
+  }
+}
+
+bool HttpServer::hand_over() {
+  closing_ = true;
+  if (!open_ || !listener_.valid()) return false;
+  for (std::uint32_t index = 0; index < probed_sockets; ++index)
+    if (steer_connections(listener_, index) && !takes_own_connection()) return true;
+  return false;
+}
+
+/// "date: ...", with its CR LF; written anew when the last one is a part of a second old.
+std::string_view HttpServer::date_line() {
+  if (loop_.now() >= date_until_) {
+    date_until_ = loop_.now() + date_period;
+    date_line_ = fmt::format("date: {:%a, %d %b %Y %H:%M:%S} GMT\r\n", fmt::gmtime(std::time(nullptr)));
+  }
+  return date_line_;
+}
+
 void HttpServer::drain() {
   if (std::exchange(draining_, true)) return;
+  closing_ = true;
   if (accepting_) loop_.unwatch(listener_.get(), *this);
   accepting_ = false;
   accept_again_.disarm();

@@ -25,8 +25,10 @@ struct ServerSettings {
   Duration handshake_timeout = 10s;  ///< of TLS
   Duration head_timeout = 10s;       ///< from a request's first byte to the end of its head
   Duration body_timeout = 30s;       ///< between two pieces of a request's body
-  Duration idle_timeout = 75s;       ///< of a connection between requests
-  Duration stall_timeout = 60s;      ///< of a client that takes nothing of what waits for it
+  /// The whole body may take body_timeout and the time that its bytes need at this rate: who trickles is ended.
+  std::size_t body_bytes_per_s = 1024;
+  Duration idle_timeout = 75s;   ///< of a connection between requests
+  Duration stall_timeout = 60s;  ///< of a client that takes nothing of what waits for it
   std::size_t high_water_bytes =
       256 * 1024;  ///< of one answer's unsent bytes; over it write() asks for a pause
   std::size_t max_connections = 16 * 1024;  ///< more wait in the kernel's queue
@@ -72,8 +74,11 @@ class ResponseWriter {
   /// The head of a streamed answer, chunked unless `length` is known (or the client speaks HTTP/1.0: then the
   /// end is the close).
   void begin(int status, std::span<const http::Field> fields, std::optional<std::uint64_t> length = {});
-  /// The same with the fields as lines that end in CR LF each.
-  void begin_with_lines(int status, std::string_view field_lines, std::optional<std::uint64_t> length = {});
+  /// The same with the fields as lines that end in CR LF each; `dated` says that a Date is among them.
+  void begin_with_lines(int status, std::string_view field_lines, std::optional<std::uint64_t> length = {},
+                        bool dated = false);
+  /// More field lines for the answer's head, whoever begins it.
+  void add_lines(std::string_view field_lines) { added_lines_ += field_lines; }
   /// A piece of the body. False: more than the high-water mark waits; write no more until on_writable().
   bool write(std::string_view bytes);
   /// The end of a streamed answer.
@@ -98,6 +103,7 @@ class ResponseWriter {
   Request request_;
   std::string bytes_;   ///< head, and body when it has a Content-Length
   std::string chunks_;  ///< body when it came chunked
+  std::string added_lines_;
   Body framing_ = Body::none;
   bool begun_ = false;
 };
@@ -130,22 +136,34 @@ class HttpServer final : private Watcher {
   /// Speaks TLS on the connections that come from now on; null: plain HTTP.
   void use_tls(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
   const std::shared_ptr<const TlsServer>& tls() const { return tls_; }
-  /// Listens; port 0 takes a free one. `share_port`: other loops or processes accept there too.
+  /// bind() and open().
   Status listen(const Address& address, bool share_port = false);
-  /// The port that is listened on; 0 before listen().
+  /// Takes the port, 0 for a free one, and accepts nothing yet. `share_port`: other loops or processes have it too.
+  Status bind(const Address& address, bool share_port = false);
+  /// Begins to accept; a second call does nothing. Errors: io.
+  Status open();
+  /// The port that was bound; 0 before.
   std::uint16_t port() const { return port_; }
+  /// Lets another process that shares the port have all new connections, if there is one. What comes here until drain() is
+  /// still served, and every connection ends after its answer. False: nobody else is there.
+  bool hand_over();
   /// Accepts no more, closes idle connections, and the others after their answer.
   void drain();
   bool draining() const { return draining_; }
   std::size_t connections() const { return connections_.size(); }
   const ServerCounters& counters() const { return counters_; }
+  /// A request is being read or answered, or a part of an answer waits to be sent.
+  bool busy() const;
 
  private:
   friend class ServerConnection;
   void on_ready(std::uint32_t events) override;
   void pause_accepting(Duration longest);
   void resume_accepting();
+  void accept(Fd fd);
+  bool takes_own_connection();
   void forget(ServerConnection& connection);
+  std::string_view date_line();
 
   Loop& loop_;
   HttpHandler& handler_;
@@ -155,7 +173,11 @@ class HttpServer final : private Watcher {
   Fd listener_;
   std::uint16_t port_ = 0;
   bool accepting_ = false;
+  bool open_ = false;
+  bool closing_ = false;  ///< connections end after their answer
   bool draining_ = false;
+  std::string date_line_;
+  Instant date_until_ = never_yet;  ///< when date_line_ may be a second late
   Timer accept_again_;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
 };

@@ -132,15 +132,23 @@ void ServerConnection::read_head() {
 void ServerConnection::begin_body() {
   const http::RequestHead& head = writer_->request_.head;
   phase_ = Phase::body;
-  close_after_ = !head.keep_alive || server_.draining_;
+  close_after_ = !head.keep_alive || server_.closing_;
   if (head.framing == http::Framing::length && head.length > server_.settings_.max_body_bytes)
     return refuse(http::Fault::body_too_large);
   if (head.framing == http::Framing::none) return;
-  timer_.arm_in(server_.settings_.body_timeout);
+  body_began_ = server_.loop_.now();
+  wait_for_body(0);
   if (head.expects_continue && writer_->bytes_.size() == head_bytes_) {
     out_ += "HTTP/1.1 100 Continue\r\n\r\n";
     queue_flush();
   }
+}
+
+/// A pause ends the request, and so does a trickle.
+void ServerConnection::wait_for_body(std::size_t so_far) {
+  const ServerSettings& settings = server_.settings_;
+  const auto earned = std::chrono::milliseconds(so_far * 1000 / settings.body_bytes_per_s);
+  timer_.arm(std::min(server_.loop_.now(), body_began_ + earned) + settings.body_timeout);
 }
 
 void ServerConnection::read_body() {
@@ -148,7 +156,7 @@ void ServerConnection::read_body() {
   const http::RequestHead& head = writer.request_.head;
   if (head.framing == http::Framing::chunked) return read_chunks();
   const std::size_t whole = head_bytes_ + static_cast<std::size_t>(head.length);
-  if (writer.bytes_.size() < whole) return timer_.arm_in(server_.settings_.body_timeout);
+  if (writer.bytes_.size() < whole) return wait_for_body(writer.bytes_.size() - head_bytes_);
   pipelined_.assign(writer.bytes_, whole);
   writer.bytes_.resize(whole);
   hand_over();
@@ -166,7 +174,7 @@ void ServerConnection::read_chunks() {
     if (step.consumed == 0) {
       writer.bytes_.resize(head_bytes_);
       body_read_ = 0;
-      return timer_.arm_in(server_.settings_.body_timeout);
+      return wait_for_body(writer.chunks_.size());
     }
   }
   pipelined_.assign(writer.bytes_, head_bytes_ + body_read_);
@@ -211,7 +219,7 @@ void ServerConnection::refuse(int status, std::string_view reason, std::string_v
 }
 
 void ServerConnection::send_head(ResponseWriter& writer, int status, std::string_view field_lines,
-                                 std::optional<std::uint64_t> length) {
+                                 std::optional<std::uint64_t> length, bool dated) {
   using Body = ResponseWriter::Body;
   const http::RequestHead& head = writer.request_.head;
   if (out_.empty() && out_.capacity() < 512) out_ = server_.loop_.take_buffer();
@@ -220,10 +228,12 @@ void ServerConnection::send_head(ResponseWriter& writer, int status, std::string
                     : length || head.minor_version == 0 ? Body::plain
                                                         : Body::chunked;
   if (!length && !bodiless && head.minor_version == 0) close_after_ = true;
-  if (server_.draining_) close_after_ = true;
+  if (server_.closing_) close_after_ = true;
   auto out = std::back_inserter(out_);
   fmt::format_to(out, "HTTP/1.1 {} {}\r\n", status, http::reason_phrase(status));
   out_ += field_lines;
+  out_ += writer.added_lines_;
+  if (!dated) out_ += server_.date_line();
   if (length && !bodiless)
     fmt::format_to(out, "content-length: {}\r\n", *length);
   else if (!bodiless && head.minor_version == 1)

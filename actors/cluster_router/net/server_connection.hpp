@@ -16,13 +16,15 @@ class ServerConnection final : public Disposable, private Watcher {
 
   // What a ResponseWriter does.
   void send_head(ResponseWriter& writer, int status, std::string_view field_lines,
-                 std::optional<std::uint64_t> length);
+                 std::optional<std::uint64_t> length, bool dated);
   bool send_body(ResponseWriter& writer, std::string_view bytes);
   void finish(ResponseWriter& writer);
   void abort();
   void release_request(ResponseWriter& writer);
   std::size_t waiting_bytes() const { return out_.size() - sent_; }
 
+  /// Not between requests, nor only waiting for the client to open or to close.
+  bool busy() const { return phase_ > Phase::idle && phase_ < Phase::lingering; }
   /// Closes now if no request is being read or answered, else after the answer.
   void close_when_idle();
   void close();
@@ -41,6 +43,7 @@ class ServerConnection final : public Disposable, private Watcher {
   void advance();
   void read_head();
   void begin_body();
+  void wait_for_body(std::size_t so_far);
   void read_body();
   void read_chunks();
   void hand_over();
@@ -68,6 +71,7 @@ class ServerConnection final : public Disposable, private Watcher {
   std::size_t head_bytes_ = 0;  ///< of the current request
   std::size_t body_read_ = 0;   ///< bytes after the head that the chunked decoder is done with
   std::size_t head_seen_ = 0;
+  Instant body_began_;
   Phase phase_;
   bool readable_ = false;
   bool peer_ended_ = false;

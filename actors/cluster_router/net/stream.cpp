@@ -1,6 +1,7 @@
 #include "actors/cluster_router/net/stream.hpp"
 
 #include <arpa/inet.h>
+#include <linux/filter.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -139,7 +140,7 @@ Result<Address> resolve_url(std::string_view url) {
   return resolve(host, port);
 }
 
-Result<Fd> listen_on(const Address& address, bool share_port) {
+Result<Fd> bind_to(const Address& address, bool share_port) {
   Fd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd.valid()) return system_failure("socket", address.text());
   const int on = 1;
@@ -147,8 +148,26 @@ Result<Fd> listen_on(const Address& address, bool share_port) {
   if (share_port) ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
   if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0)
     return system_failure("bind", address.text());
-  if (::listen(fd.get(), 4096) != 0) return system_failure("listen", address.text());
   return fd;
+}
+
+Status start_listening(const Fd& fd) {
+  constexpr int waiting_connections = 4096;
+  if (::listen(fd.get(), waiting_connections) != 0) return system_failure("listen", {});
+  return {};
+}
+
+Result<Fd> listen_on(const Address& address, bool share_port) {
+  auto fd = bind_to(address, share_port);
+  if (!fd) return fd;
+  if (auto listening = start_listening(*fd); !listening) return tl::unexpected(listening.error());
+  return fd;
+}
+
+bool steer_connections(const Fd& listener, std::uint32_t index) {
+  sock_filter chosen = BPF_STMT(BPF_RET | BPF_K, index);
+  const sock_fprog program{1, &chosen};
+  return ::setsockopt(listener.get(), SOL_SOCKET, SO_ATTACH_REUSEPORT_CBPF, &program, sizeof program) == 0;
 }
 
 Result<Address> local_address(const Fd& fd) {

@@ -85,9 +85,17 @@ Result<Address> resolve(const std::string& host, std::uint16_t port);
 /// Errors: invalid, not_found.
 Result<Address> resolve_url(std::string_view url);
 
-/// A listening socket; `share_port` sets SO_REUSEPORT, so that several loops or processes accept on one port.
+/// A socket with its address, not yet listening: connections are still refused, or go to whoever else listens there. `share_port`
+/// sets SO_REUSEPORT, so that several loops or processes accept on one port.
 /// Port 0 takes a free one. Errors: io, with the address in `where`.
+Result<Fd> bind_to(const Address& address, bool share_port);
+/// Connections to the socket's address wait to be accepted from now on. Errors: io.
+Status start_listening(const Fd& fd);
+/// Both at once.
 Result<Fd> listen_on(const Address& address, bool share_port);
+/// Sends the connections that come to this shared port from now on to the socket that joined as number `index`, if there is one.
+/// False: the kernel cannot.
+bool steer_connections(const Fd& listener, std::uint32_t index);
 Result<Address> local_address(const Fd& fd);
 
 /// Starts to connect; the descriptor becomes writable when that is done. Errors: io.

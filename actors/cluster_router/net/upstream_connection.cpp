@@ -6,6 +6,9 @@
 #include <utility>
 
 namespace signalbox::net {
+namespace {
+constexpr std::uint8_t max_interim_answers = 32;
+}  // namespace
 
 UpstreamConnection::UpstreamConnection(Upstream& upstream, std::unique_ptr<Stream> stream)
     : upstream_(upstream), stream_(std::move(stream)) {
@@ -17,7 +20,7 @@ UpstreamConnection::~UpstreamConnection() { close(); }
 void UpstreamConnection::carry(Call& call, bool fresh) {
   call_ = &call;
   reused_ = !fresh;
-  sent_ = 0;
+  sent_ = interim_ = 0;
   wanted_ = call.head_.size() + call.body_.size();
   paused_ = false;
   if (fresh) return call.wait(CallFault::connect_timeout, call.limits_.connect);
@@ -115,7 +118,9 @@ void UpstreamConnection::take_head(std::string_view bytes) {
     if (head_.status == 101) return call_->fail(CallFault::bad_answer);
     bytes.remove_prefix(parsed.consumed);
     if (head_.status >= 200) return begin_body(bytes);
-    seen = 0;  // an interim answer (100, 103): the real one follows
+    // An interim answer (100, 103): the real one follows. None is passed on, since the next attempt may be another engine's.
+    if (++interim_ > max_interim_answers) return call_->fail(CallFault::bad_answer);
+    seen = 0;
   }
 }
 

@@ -47,6 +47,7 @@ class UpstreamConnection final : public Disposable, private Watcher {
   std::uint64_t left_ = 0;  ///< of a body with a length
   std::size_t sent_ = 0, wanted_ = 0;
   Phase phase_ = Phase::connecting;
+  std::uint8_t interim_ = 0;  ///< 1xx answers of this call so far
   bool reused_ = false;
   bool readable_ = false;
   bool hung_up_ = false;

@@ -164,6 +164,24 @@ BOOST_FIXTURE_TEST_CASE(requests_over_the_limit_wait_and_go_when_there_is_room, 
   for (int i = 0; i < 5; ++i) BOOST_TEST(clients[static_cast<std::size_t>(i)]->receives("{\"ok\":1}"));
 }
 
+BOOST_FIXTURE_TEST_CASE(every_endpoint_counts_towards_the_same_limit, One) {
+  const std::vector<std::string> paths{"/v1/chat/completions", "/v1/completions", "/v1/embeddings",
+                                       "/v1/whatever", "/v1/rerank"};
+  std::vector<RawClient> clients;
+  for (const std::string& path : paths) {
+    clients.push_back(client());
+    clients.back().send(chat("", R"({"model":"m","prompt":"p"})", path));
+  }
+  ScriptedServer::Peer* first = nullptr;
+  for (int i = 0; i < 4; ++i) first = &engine_hears("\"p\"");
+  BOOST_TEST(gateway->dispatcher().waiting() == 1u);
+  first->say(json_answer("{\"ok\":1}"));
+  engine_hears("\"p\"").say(json_answer("{\"ok\":1}"));
+  BOOST_TEST(gateway->dispatcher().waiting() == 0u);
+  for (RawClient& each : clients) each.leave();
+  BOOST_TEST(turn_until(loop, [&] { return gateway->dispatcher().open() == 0; }));
+}
+
 BOOST_AUTO_TEST_CASE(limits_of_time_are_kept) {
   const auto with = [](std::string timeouts) {
     std::string text = test_policy;

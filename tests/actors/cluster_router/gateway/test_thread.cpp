@@ -100,6 +100,49 @@ BOOST_AUTO_TEST_CASE(draining_is_told_when_it_is_over) {
   BOOST_TEST((told.wait_for(10s) == std::future_status::ready));
 }
 
+BOOST_AUTO_TEST_CASE(a_successor_takes_over_a_shared_port_and_no_connection_is_refused) {
+  Loop loop;
+  ScriptedServer engine(loop);
+  const Routes routes = routes_to(test_policy, {engine.address().text()});
+  GatewayThreadOptions options = fast_batches();
+  options.share_port = true;
+  options.patience = 1h;
+  auto first = std::make_unique<GatewayThread>(options);
+  BOOST_REQUIRE(first->start().has_value());
+  first->publish(routes);
+  const auto serves = [](Gateway& gateway) { return gateway.dispatcher().view() != nullptr; };
+  BOOST_TEST(*first->ask(serves, 10s));
+  options.listen = *resolve("127.0.0.1", first->port());
+  GatewayThread second(options);
+  BOOST_REQUIRE(second.start().has_value());
+  const std::string probe = "GET /v1/models HTTP/1.1\r\nHost: x\r\n\r\n";
+  const auto ask = [&] {
+    RawClient client(loop, first->port());
+    client.send(probe);
+    return client.receives("\"id\":\"m\"");
+  };
+  const auto connections = [](GatewayThread& thread) {
+    return *thread.ask([](Gateway& gateway) { return gateway.client_connections(); }, 10s);
+  };
+  RawClient early(loop, first->port());
+  BOOST_TEST(turn_until(loop, [&] { return connections(*first) == 1; }),
+             "a successor without routes accepts nothing");
+  second.publish(routes);
+  BOOST_TEST(*second.ask(serves, 10s));
+  std::promise<void> done;
+  auto told = done.get_future();
+  first->drain(10s, [&] { done.set_value(); });
+  early.send(probe);
+  BOOST_TEST(early.receives("connection: close\r\n"));
+  BOOST_TEST(early.receives("\"id\":\"m\""));
+  while (told.wait_for(0s) != std::future_status::ready) BOOST_REQUIRE(ask());
+  const std::uint16_t port = first->port();
+  first.reset();
+  RawClient late(loop, port);
+  late.send(probe);
+  BOOST_TEST(late.receives("\"id\":\"m\""));
+}
+
 BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_an_error_that_names_it) {
   GatewayThread first(fast_batches());
   BOOST_REQUIRE(first.start().has_value());

@@ -1,0 +1,41 @@
+#include "actors/cluster_router/gateway/meters.hpp"
+
+#include <algorithm>
+
+namespace signalbox::gateway {
+
+void Histogram::add(double value) {
+  const auto bound = std::lower_bound(bounds_.begin(), bounds_.end(), value);
+  ++counts_[static_cast<std::size_t>(bound - bounds_.begin())];
+  sum_ += value;
+}
+
+std::string_view error_type(Ending ending) {
+  switch (ending) {
+    case Ending::good: return "";
+    case Ending::refused: return "refused";
+    case Ending::engine_error: return "engine_error";
+    case Ending::broken: return "broken";
+    case Ending::client_left: return "client_left";
+  }
+  return "";
+}
+
+Meter& Meters::of(std::string_view model, http::Endpoint endpoint) {
+  const std::pair key(std::string(model), endpoint);
+  auto& meter = meters_[key];
+  if (!meter) {
+    meter = std::make_unique<Meter>();
+    meter->model = key.first;
+    meter->endpoint = endpoint;
+  }
+  return *meter;
+}
+
+std::vector<Meter> Meters::all() const {
+  std::vector<Meter> out;
+  for (const auto& [key, meter] : meters_) out.push_back(*meter);
+  return out;
+}
+
+}  // namespace signalbox::gateway

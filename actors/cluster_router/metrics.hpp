@@ -1,0 +1,33 @@
+// The router's part of /metrics, in Prometheus' text form.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "actors/cluster_router/gateway/gateway.hpp"
+
+namespace signalbox::cluster_router {
+
+/// What is known of the engines together; averages are over those that say.
+struct PoolFacts {
+  std::uint64_t ready = 0;
+  double mean_waiting = 0, mean_kv_used = 0;  ///< requests; share of the KV memory
+  bool waiting_known = false, kv_known = false;
+};
+
+/// A copy of one event loop's numbers.
+struct Readout {
+  gateway::GatewayCounters counters;
+  net::ServerCounters server;
+  std::uint64_t connections = 0, open = 0, queued = 0;
+  std::vector<gateway::Meter> meters;
+  PoolFacts pool;
+};
+Readout read_out(const gateway::Gateway& gateway);
+
+/// Own names begin with signalbox_router_. Requests and tokens are told under the names of OpenTelemetry's conventions for
+/// generative AI (dots become underscores) and, with the engines, under those of the Gateway API inference extension.
+std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches);
+
+}  // namespace signalbox::cluster_router
