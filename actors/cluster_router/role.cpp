@@ -3,21 +3,20 @@
 #include <fmt/format.h>
 
 #include <atomic>
-#include <cstring>
 #include <future>
 
 #include "actors/cluster_router/gateway/gateway_thread.hpp"
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/cluster_router/metrics.hpp"
+#include "actors/cluster_router/pages.hpp"
 #include "actors/cluster_router/pump.hpp"
 #include "actors/kit/fleet/table.hpp"
-#include "messages/codec/codec.hpp"
 
 namespace signalbox::cluster_router {
 
 namespace {
 
-constexpr Duration batch_period = 250ms, pump_period = 50ms, question_limit = 1s;
+constexpr Duration batch_period = 250ms, pump_period = 50ms;
 
 /// Keys the hashes of prompts: the same in all routers of a fleet, unknown outside.
 std::uint64_t fleet_secret(const kit::Process& process) {
@@ -60,8 +59,8 @@ gateway::EngineAccessMap access_of(const config::Config& config) {
 /// What the actor and the operators' pages share. The gateway outlives the actor: it serves on when that is gone.
 class Front {
  public:
-  Front(const kit::Process& process, const net::Address& listen)
-      : process_(process), access_(access_of(process.config())), gateway_(gateway_options(process, listen)) {}
+  Front(const kit::Process& process, gateway::GatewayThreadOptions options)
+      : process_(process), access_(access_of(process.config())), gateway_(std::move(options)) {}
 
   gateway::GatewayThread& thread() { return gateway_; }
 
@@ -116,58 +115,6 @@ class Front {
   gateway::GatewayThread gateway_;
 };
 
-using Answer = kit::OperatorAnswer;
-
-Answer problem(int status, std::string_view text) { return {status, "text/plain", std::string(text) + "\n"}; }
-
-Answer explain(Front& front, const std::string& text) {
-  const auto id = routing::parse_decision_id(text);
-  if (!id) return problem(400, "that is no decision's id");
-  const auto record = front.thread().ask(
-      [id](gateway::Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
-  if (!record) return problem(503, "the event loop did not answer in time");
-  if (!*record) return problem(404, "this router does not hold that decision, or no longer");
-  return {200, "application/json", codec::to_json(schema::Message(**record)) + "\n"};
-}
-
-Answer show_snapshot(Front& front) {
-  using Found = std::shared_ptr<const schema::RoutingSnapshot>;
-  const auto snapshot = front.thread().ask(
-      [](gateway::Gateway& g) { return g.dispatcher().view() ? g.dispatcher().view()->snapshot : Found(); },
-      question_limit);
-  if (!snapshot) return problem(503, "the event loop did not answer in time");
-  if (!*snapshot) return problem(404, "no snapshot is in force");
-  return {200, "application/json", codec::to_json(schema::Message(**snapshot)) + "\n"};
-}
-
-/// The decision alone, for other proxies: the body is the request that would be sent.
-Answer would_route(Front& front, std::string_view body) {
-  constexpr std::size_t padding = 64;  // simdjson reads past the end
-  auto text = std::make_shared<std::string>(body);
-  const std::size_t length = text->size();
-  text->append(padding, '\0');
-  const auto record = front.thread().ask(
-      [text, length](gateway::Gateway& g) {
-        net::Request request;
-        request.head.method = "POST";
-        request.head.target = "/v1/chat/completions";
-        request.body = std::string_view(*text).substr(0, length);
-        return g.would_decide(request);
-      },
-      question_limit);
-  if (!record) return problem(503, "the event loop did not answer in time");
-  if (!*record) return problem(record->error().status, record->error().message);
-  return {200, "application/json", codec::to_json(schema::Message(**record)) + "\n"};
-}
-
-void add_pages(kit::Process& process, const std::shared_ptr<Front>& front) {
-  process.add_page(
-      {"GET", "/explain/", [front](const std::string& id, auto) { return explain(*front, id); }});
-  process.add_page({"GET", "/snapshot", [front](const std::string&, auto) { return show_snapshot(*front); }});
-  process.add_page(
-      {"POST", "/v1/route", [front](const std::string&, auto body) { return would_route(*front, body); }});
-}
-
 std::string metrics(Front& front, const std::string& fleet) {
   const auto readout = front.thread().ask([](gateway::Gateway& g) { return read_out(g); }, question_limit);
   return readout ? metrics_text(*readout, fleet, front.thread().late_batches()) : std::string();
@@ -201,7 +148,11 @@ Status start(kit::Process& process) {
   const config::Process* row = process.config().find_process(process.id());
   const auto listen = net::resolve_url(row->listen);
   if (!listen) return tl::unexpected(listen.error());
-  auto front = std::make_shared<Front>(process, *listen);
+  gateway::GatewayThreadOptions served = gateway_options(process, *listen);
+  served.gateway.on_open = [&process, where = listen->text()] {
+    process.log(schema::Severity::info, "accepting", "clients at " + where);
+  };
+  auto front = std::make_shared<Front>(process, std::move(served));
   if (const auto shown = front->load_certificate(); !shown) return shown;
   if (const auto listening = front->thread().start(); !listening) return listening;
   const auto teller = process.host<Machine>(
@@ -215,7 +166,7 @@ Status start(kit::Process& process) {
   auto pump = std::make_shared<Pump>(pump_period, [front, teller] {
     while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
   });
-  add_pages(process, front);
+  add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()));
   process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
   process.on_reload([&process, front] {
     front->reload_doors();

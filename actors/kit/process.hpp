@@ -26,8 +26,12 @@ struct ProcessOptions {
   std::string log_level = "info";
 };
 
-/// One page of the operators' port that a role adds. `serve` gets what follows the path, and the body; it runs on that
-/// port's thread.
+/// One page of the operators' port that a role adds; `serve` runs on that port's thread.
+struct OperatorRequest {
+  std::string rest;  ///< what follows the page's path
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::string_view body;
+};
 struct OperatorAnswer {
   int status = 200;
   std::string content_type = "application/json";
@@ -36,7 +40,7 @@ struct OperatorAnswer {
 struct OperatorPage {
   std::string method;
   std::string path;  ///< a prefix
-  std::function<OperatorAnswer(const std::string& rest, std::string_view body)> serve;
+  std::function<OperatorAnswer(const OperatorRequest& request)> serve;
 };
 
 /// Built once; everything but publish(), log() and give_up() belongs to the main thread.

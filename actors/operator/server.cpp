@@ -50,7 +50,9 @@ class Server::State : public net::HttpHandler {
       return answer(*writer, ok, "text/plain; version=0.0.4; charset=utf-8", metrics_of(process_));
     for (const kit::OperatorPage& page : process_.pages()) {
       if (page.method != head.method || !path.starts_with(page.path)) continue;
-      const kit::OperatorAnswer got = page.serve(path.substr(page.path.size()), writer->request().body);
+      kit::OperatorRequest asked{path.substr(page.path.size()), {}, writer->request().body};
+      for (const http::Field& field : head.fields) asked.fields.emplace_back(field.name, field.value);
+      const kit::OperatorAnswer got = page.serve(asked);
       return answer(*writer, got.status, got.content_type, got.body);
     }
     answer(*writer, not_found, "text/plain", "there is nothing here; try /healthz, /readyz or /metrics\n");

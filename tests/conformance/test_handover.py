@@ -125,7 +125,7 @@ def test_a_successor_takes_over_and_nobody_is_refused(router, upstream, tmp_path
     try:
         second.start(router.command, tmp_path / "second.log", f"{router.url}/v1/models/m")
         leaving, staying = (router, second) if who_leaves == "the older" else (second, router)
-        wait_until_logged(second, "started")
+        wait_until_logged(second, "accepting")
         before = load.count
         while load.count < before + 50 and not load.failures:
             time.sleep(0.01)

@@ -18,8 +18,8 @@ def operator(target):
     if not target.operator_url:
         pytest.skip("no operators' port")
 
-    def ask(path: str, body: bytes | None = None) -> tuple[int, str, str]:
-        request = urllib.request.Request(target.operator_url + path, data=body)
+    def ask(path: str, body: bytes | None = None, **fields: str) -> tuple[int, str, str]:
+        request = urllib.request.Request(target.operator_url + path, data=body, headers=fields)
         try:
             with urllib.request.urlopen(request, timeout=5) as answer:
                 return answer.status, answer.headers["content-type"], answer.read().decode()
@@ -46,12 +46,24 @@ def test_an_unknown_decision_is_404_and_a_bad_one_400(operator):
 
 def test_a_decision_can_be_asked_for_alone(client, case, operator):
     status, _, text = operator("/v1/route", client.body())
-    assert status == 200 and json.loads(text)
+    answer = json.loads(text)
+    ports = {engine.name: engine.port for engine in client.upstream.engines}
+    assert status == 200 and answer["reason"] == "none"
+    assert answer["url"] == f"http://127.0.0.1:{ports[answer['engine']]}" and answer["record"]["candidates"]
     assert case.nothing_arrived(), "nothing is sent to an engine"
 
 
+def test_a_decision_heeds_path_and_fields(client, operator):
+    slow = json.loads(operator("/v1/route/v1/completions", client.body(model="slow"))[2])
+    assert slow["engine"] == "mock-1"
+    status, _, text = operator("/v1/route", client.body(), **{"x-signalbox-criticality": "vital"})
+    assert status == 400 and json.loads(text)["error"]["param"] == "x-signalbox-criticality"
+
+
 def test_a_decision_for_an_unknown_model_is_refused(client, operator):
-    assert operator("/v1/route", client.body(model="nobodys"))[0] in (200, 404)
+    status, _, text = operator("/v1/route", client.body(model="nobodys"))
+    assert status == 404 and json.loads(text)["reason"] == "unknown_model"
+    assert operator("/v1/route", client.body(model="lonely"))[0] == 503
     assert operator("/v1/route", b"{")[0] == 400
 
 

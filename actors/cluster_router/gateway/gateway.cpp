@@ -73,7 +73,14 @@ Gateway::~Gateway() {
 }
 
 Status Gateway::listen(const net::Address& address, bool share_port) {
-  return server_.listen(address, share_port);
+  if (auto bound = server_.bind(address, share_port); !bound) return bound;
+  return open();
+}
+
+Status Gateway::open() {
+  auto opened = server_.open();
+  if (opened && options_.on_open) std::exchange(options_.on_open, nullptr)();
+  return opened;
 }
 
 void Gateway::adopt(Routes routes) {

@@ -26,6 +26,8 @@ struct GatewayOptions {
   net::ServerSettings server;
   ReaderOptions reader;
   std::vector<std::string> cors_origins;
+  std::function<void()>
+      on_open;                ///< called once, on the loop's thread, when clients are accepted; may be empty
   bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
 };
 
@@ -55,7 +57,7 @@ class Gateway final : private net::HttpHandler {
   /// Takes the port, and accepts from the first adopt() or open() on: until then, another process that has it too serves.
   Status bind(const net::Address& address, bool share_port) { return server_.bind(address, share_port); }
   /// Errors: io.
-  Status open() { return server_.open(); }
+  Status open();
   std::uint16_t port() const { return server_.port(); }
   /// Routes by these from now on.
   void adopt(Routes routes);

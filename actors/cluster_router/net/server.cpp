@@ -19,7 +19,7 @@ namespace {
 constexpr int accepts_per_turn = 64;
 constexpr Duration accept_pause = 100ms;  // after the process ran out of descriptors
 constexpr Duration date_period = 250ms;
-constexpr int probe_ms = 50;
+constexpr int probe_ms = 50, arrival_ms = 5;
 constexpr std::uint32_t probed_sockets = 16;  // of those that share a port
 
 }  // namespace
@@ -149,12 +149,18 @@ bool HttpServer::takes_own_connection() {
   ::poll(&made, 1, probe_ms);
   const auto from = local_address(*probe);
   if (!from || connect_error(probe->get()) != 0) return true;
-  for (;;) {
+  for (bool waited = false;;) {
     Address peer;
     peer.size = sizeof peer.storage;
     Fd fd(::accept4(listener_.get(), reinterpret_cast<sockaddr*>(&peer.storage), &peer.size,
                     SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!fd.valid()) return false;
+    if (!fd.valid() && std::exchange(waited, true)) return false;
+    if (!fd.valid()) {
+      // The client's side of a handshake is done before the listener's.
+      pollfd arrives{listener_.get(), POLLIN, 0};
+      ::poll(&arrives, 1, arrival_ms);
+      continue;
+    }
     if (peer.text() == from->text()) return true;
     accept(std::move(fd));
   }

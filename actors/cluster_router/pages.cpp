@@ -1,0 +1,107 @@
+#include "actors/cluster_router/pages.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "actors/cluster_router/http/errors.hpp"
+#include "messages/base/described.hpp"
+#include "messages/codec/codec.hpp"
+
+namespace signalbox::cluster_router {
+namespace {
+
+using Answer = kit::OperatorAnswer;
+using gateway::Gateway;
+using gateway::GatewayThread;
+
+constexpr std::string_view json = "application/json";
+
+Answer problem(int status, std::string_view text) { return {status, "text/plain", std::string(text) + "\n"}; }
+Answer too_late() { return problem(503, "the event loop did not answer in time"); }
+
+Answer explain(GatewayThread& thread, const std::string& text) {
+  const auto id = routing::parse_decision_id(text);
+  if (!id) return problem(400, "that is no decision's id");
+  const auto record = thread.ask(
+      [id](Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
+  if (!record) return too_late();
+  if (!*record) return problem(404, "this router does not hold that decision, or no longer");
+  return {200, std::string(json), codec::to_json(schema::Message(**record)) + "\n"};
+}
+
+Answer show_snapshot(GatewayThread& thread) {
+  using Found = std::shared_ptr<const schema::RoutingSnapshot>;
+  const auto snapshot =
+      thread.ask([](Gateway& g) { return g.dispatcher().view() ? g.dispatcher().view()->snapshot : Found(); },
+                 question_limit);
+  if (!snapshot) return too_late();
+  if (!*snapshot) return problem(404, "no snapshot is in force");
+  return {200, std::string(json), codec::to_json(schema::Message(**snapshot)) + "\n"};
+}
+
+/// A request that another proxy holds, copied for the loop's thread.
+struct Question {
+  std::string path;
+  std::vector<std::pair<std::string, std::string>> fields;
+  std::string body;  ///< then the bytes that simdjson reads past its end
+  std::size_t body_bytes = 0;
+};
+
+struct Routed {
+  schema::DecisionRecord record;
+  std::string url;  ///< of the chosen engine; empty: none
+};
+
+tl::expected<Routed, gateway::Misfit> decide(Gateway& gateway, const Question& question) {
+  net::Request request;
+  request.head.method = "POST";
+  request.head.target = question.path;
+  for (const auto& [name, value] : question.fields) request.head.fields.push_back({name, value});
+  request.body = std::string_view(question.body).substr(0, question.body_bytes);
+  auto record = gateway.would_decide(request);
+  if (!record) return tl::unexpected(std::move(record.error()));
+  Routed out{*std::move(record), {}};
+  const auto& view = gateway.dispatcher().view();
+  if (view && out.record.engine.valid() && out.record.engine.at() < view->table->engines.size())
+    out.url = view->table->engines[out.record.engine.at()].url;
+  return out;
+}
+
+/// The decision alone. The request is sent as it would go to an engine: its fields, its body, its path after /v1/route (a chat
+/// completion if there is none). The answer's status is 200, or the one that a client would get.
+Answer would_route(GatewayThread& thread, const kit::OperatorRequest& asked) {
+  constexpr std::size_t json_padding_bytes = 64;
+  auto question = std::make_shared<Question>();
+  question->path = asked.rest.empty() ? "/v1/chat/completions" : asked.rest;
+  question->fields = asked.fields;
+  question->body = asked.body;
+  question->body_bytes = question->body.size();
+  question->body.append(json_padding_bytes, '\0');
+  const auto routed = thread.ask([question](Gateway& g) { return decide(g, *question); }, question_limit);
+  if (!routed) return too_late();
+  if (!*routed) {
+    const gateway::Misfit& misfit = routed->error();
+    return {misfit.status, std::string(json),
+            http::openai_error(misfit.status, misfit.reason, misfit.message, misfit.param) + "\n"};
+  }
+  const Routed& answer = **routed;
+  const schema::DecisionRecord& record = answer.record;
+  const bool refused = record.refused != schema::RefuseReason::none;
+  return {refused ? static_cast<int>(record.status) : 200, std::string(json),
+          fmt::format("{{\"engine\":{},\"url\":{},\"reason\":{},\"record\":{}}}\n",
+                      http::json_string(record.engine_name.str()), http::json_string(answer.url),
+                      http::json_string(name_of(record.refused)), codec::to_json(schema::Message(record)))};
+}
+
+}  // namespace
+
+void add_pages(kit::Process& process, const std::shared_ptr<GatewayThread>& thread) {
+  process.add_page(
+      {"GET", "/explain/", [thread](const auto& asked) { return explain(*thread, asked.rest); }});
+  process.add_page({"GET", "/snapshot", [thread](const auto&) { return show_snapshot(*thread); }});
+  process.add_page(
+      {"POST", "/v1/route", [thread](const auto& asked) { return would_route(*thread, asked); }});
+}
+
+}  // namespace signalbox::cluster_router
