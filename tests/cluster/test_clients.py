@@ -1,11 +1,14 @@
 """Clients that know nothing of Signalbox work unchanged through both routers."""
 
 import json
+import pathlib
+import shutil
 import subprocess
 
 import openai
 import pytest
 
+from fleet import ROOT
 from load import chat, unlike
 
 ROUTERS = ["router-east", "router-west"]
@@ -52,6 +55,27 @@ def test_an_unknown_model_is_an_error_that_the_client_understands(client):
     with pytest.raises(openai.NotFoundError) as caught:
         client.chat.completions.create(model="m-huge", messages=hello())
     assert caught.value.code == "model_not_found"
+
+
+def node_modules() -> pathlib.Path | None:
+    """Where tools/setup put the Node client; it needs npm and Node 20."""
+    if not shutil.which("node") or not (ROOT / "build/node/node_modules/openai").exists():
+        return None
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout
+    return ROOT / "build/node" if int(version.strip("v\n").split(".")[0]) >= 20 else None
+
+
+@pytest.mark.skipif(node_modules() is None, reason="no Node 20 with the openai package in build/node")
+def test_the_node_client(url):
+    script = pathlib.Path(__file__).with_name("node_client.mjs")
+    done = subprocess.run(["node", script, url, node_modules()], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["text"] and seen["tokens"] == 12 and seen["completion"] and seen["embedding"] > 0
+    assert seen["deltas"] >= 20 and seen["streamedTokens"] == 20 and seen["beforeAbort"] == 5
+    assert seen["requestId"] and seen["decision"]
+    assert {"m-large", "m-small"} <= set(seen["models"]) and seen["model"] == "m-large"
+    assert seen["error"] == {"notFound": True, "code": "model_not_found", "status": 404}
 
 
 def test_curl_sees_the_headers(url):
