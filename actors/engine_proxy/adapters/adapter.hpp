@@ -33,6 +33,7 @@ struct Reading {
   std::optional<double> preemptions_total;
   std::optional<Accumulated> token_time;        ///< time between output tokens
   std::optional<Accumulated> first_token_time;  ///< time to first token
+  std::optional<double> steps_total;            ///< steps that the engine took
   std::optional<double> start_time_s;           ///< of the process, in its wall time: names the incarnation
   std::optional<double> max_batch;
   std::vector<std::string> names;  ///< the source names that were found, so that a rename shows

@@ -20,6 +20,7 @@ Status read_metrics(std::string_view body, Reading& out) {
   out.preemptions_total = facts.sum({"vllm:num_preemptions_total"});
   out.token_time =
       facts.histogram({"vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"});
+  if (const auto steps = facts.histogram({"vllm:iteration_tokens_total"})) out.steps_total = steps->count;
   out.first_token_time = facts.histogram({"vllm:time_to_first_token_seconds"});
   out.start_time_s = facts.least({"process_start_time_seconds"});
   out.block_tokens = facts.label("vllm:cache_config_info", "block_size");

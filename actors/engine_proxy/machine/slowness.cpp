@@ -13,6 +13,11 @@ constexpr double least_noise = 0.03;
 double grown(std::optional<double> before, std::optional<double> after) {
   return before && after ? std::max(0.0, *after - *before) : 0;
 }
+
+double prompt_tokens_computed(const Reading& before, const Reading& after) {
+  return std::max(0.0, grown(before.prompt_tokens_total, after.prompt_tokens_total) -
+                           grown(before.cached_tokens_total, after.cached_tokens_total));
+}
 }  // namespace
 
 std::optional<StepSample> step_between(const Reading& before, const Reading& after, Duration between,
@@ -21,6 +26,7 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
   if (!before.running || !after.running || seconds <= 0) return std::nullopt;
   if (*before.running < 1 || *after.running < 1) return std::nullopt;
   StepSample out;
+  const double steps = grown(before.steps_total, after.steps_total);
   out.running = (*before.running + *after.running) / 2;
   if (before.token_time && after.token_time) {
     const double tokens = after.token_time->count - before.token_time->count;
@@ -28,6 +34,7 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
     if (tokens < least_tokens || time <= 0) return std::nullopt;
     out.step_s = time / tokens;
     out.tokens = tokens;
+    if (steps > 0) out.running = tokens / steps;
   } else {
     const double tokens = grown(before.output_tokens_total, after.output_tokens_total);
     if (tokens < least_tokens) return std::nullopt;
@@ -36,15 +43,14 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
   }
   if (after.kv_usage)
     out.context_tokens = *after.kv_usage * after.kv_capacity_tokens.value_or(declared_kv_tokens);
-  out.prefill_per_s = std::max(0.0, grown(before.prompt_tokens_total, after.prompt_tokens_total) -
-                                        grown(before.cached_tokens_total, after.cached_tokens_total)) /
-                      seconds;
+  const double computed = prompt_tokens_computed(before, after);
+  out.prefill_tokens = steps > 0 ? computed / steps : computed * out.step_s / seconds;
   return out;
 }
 
 double predicted_step_s(const StepSample& sample, const optimizer::StepTime& declared) {
   return declared.a_s + declared.b_s * sample.running + declared.k_s * sample.context_tokens +
-         declared.c_s * sample.prefill_per_s * sample.step_s;
+         declared.c_s * sample.prefill_tokens;
 }
 
 void Slowness::observe(const StepSample& sample, const optimizer::StepTime& declared, Duration between) {

@@ -15,21 +15,22 @@ struct StepSample {
   double step_s = 0;          ///< measured mean time per output token
   double running = 0;         ///< mean batch
   double context_tokens = 0;  ///< held by the batch; 0 where unknown
-  double prefill_per_s = 0;   ///< prompt tokens computed per second
+  double prefill_tokens = 0;  ///< prompt tokens computed beside it
   double tokens = 0;          ///< output tokens that it is the mean of
 };
 
 /// What two successive good readings of one life say of the steps between them; nothing if the engine was idle, if too
 /// few tokens came, or if the engine does not say. `declared_kv_tokens` stands in for a memory that it does not tell.
+/// An engine that counts its steps tells how many tokens of either kind one step had. Else the batch is taken as the mean
+/// of the two readings and the prompts as spread over the time between them: right on average, off by 10 to 25 % in one
+/// reading, since a prompt is often computed in one and paid for by the tokens of the next.
 std::optional<StepSample> step_between(const Reading& before, const Reading& after, Duration between,
                                        double declared_kv_tokens);
 
-/// The time per token that a curve predicts for what the step had to do. With prefill at p tokens/s a step of T carries
-/// p*T of them, so T = a + b*N + k*C + c*p*T.
+/// The time per token that a curve predicts for what the step had to do: a + b*N + k*C + c*F.
 double predicted_step_s(const StepSample& sample, const optimizer::StepTime& declared);
 
-/// The bounded estimate: all measured over all predicted token time of the last while, or since it stepped. A prompt
-/// is often computed in one reading and paid for in the next: only the sums tell.
+/// The bounded estimate: all measured over all predicted token time of the last while, or since it stepped.
 class Slowness {
  public:
   static constexpr double least = 0.05, most = 50;

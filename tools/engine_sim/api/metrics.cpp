@@ -45,7 +45,8 @@ std::string metrics_text(const Engine& engine, std::string_view model, double st
   page.counter("vllm:prefix_cache_queries_total", "Tokens looked up in the prefix cache.", c.prefix_queries);
   page.counter("vllm:prefix_cache_hits_total", "Tokens found in the prefix cache.", c.prefix_hits);
   page.counter("vllm:num_preemptions_total", "Requests put back because memory ran out.", c.preemptions);
-  page.counter("vllm:prompt_tokens_total", "Prompt tokens of admitted requests.", c.prompt_tokens);
+  page.counter("vllm:prompt_tokens_total", "Prompt tokens of requests whose prompt is computed.",
+               c.prompt_tokens);
   page.counter("vllm:prompt_tokens_cached_total", "Prompt tokens that the cache held.",
                c.prompt_tokens_cached);
   page.counter("vllm:generation_tokens_total", "Tokens generated.", c.generation_tokens);
@@ -57,6 +58,8 @@ std::string metrics_text(const Engine& engine, std::string_view model, double st
                              reason, count);
   page.histogram("vllm:time_to_first_token_seconds", "From arrival to the first token.", c.first_token_s);
   page.histogram("vllm:inter_token_latency_seconds", "From one token to the next.", c.inter_token_s);
+  page.histogram("vllm:iteration_tokens_total", "Tokens of a step: prompts completed in it, and output.",
+                 c.iteration_tokens);
   page.histogram("vllm:request_queue_time_seconds", "From arrival to the batch.", c.queue_s);
   page.histogram("vllm:e2e_request_latency_seconds", "From arrival to the end.", c.e2e_s);
   page.family("vllm:cache_config_info", "gauge", "The KV cache's size.");

@@ -30,6 +30,7 @@ class Histogram {
 std::span<const double> first_token_bounds_s();
 std::span<const double> inter_token_bounds_s();
 std::span<const double> request_bounds_s();
+std::span<const double> iteration_bounds_tokens();
 
 struct Counters {
   std::uint64_t accepted = 0;
@@ -39,7 +40,7 @@ struct Counters {
   std::uint64_t finished_cancelled = 0;
   std::uint64_t preemptions = 0;
   std::uint64_t steps = 0;
-  std::uint64_t prompt_tokens = 0;         ///< of requests that were admitted to the batch, cached or not
+  std::uint64_t prompt_tokens = 0;         ///< of requests whose prompt is complete, cached or not
   std::uint64_t prompt_tokens_cached = 0;  ///< of those, found in the prefix cache at first admission
   std::uint64_t generation_tokens = 0;
   std::uint64_t prefill_tokens = 0;  ///< computed, with what preemption made the engine compute again
@@ -47,6 +48,7 @@ struct Counters {
   std::uint64_t prefix_hits = 0;     ///< tokens found there
   Histogram first_token_s{first_token_bounds_s()};
   Histogram inter_token_s{inter_token_bounds_s()};
+  Histogram iteration_tokens{iteration_bounds_tokens()};  ///< a step: prompts completed in it, and output
   Histogram queue_s{request_bounds_s()};
   Histogram e2e_s{request_bounds_s()};
 };

@@ -218,8 +218,6 @@ bool Engine::admit(Sequence& sequence, Instant now, std::vector<Event>& events) 
 
   sequence.admitted_before = true;
   sequence.cached_tokens = sequence.computed;
-  counters_.prompt_tokens += sequence.request.prompt_tokens;
-  counters_.prompt_tokens_cached += sequence.cached_tokens;
   counters_.queue_s.observe(to_seconds(now - sequence.submitted_at));
   if (options_.prefix_caching) {
     counters_.prefix_queries += sequence.request.prompt_tokens;
@@ -230,12 +228,14 @@ bool Engine::admit(Sequence& sequence, Instant now, std::vector<Event>& events) 
 
 void Engine::finish_step(std::vector<Event>& events) {
   const Instant at = step_ends_at_;
+  const std::uint64_t before = counters_.prompt_tokens + counters_.generation_tokens;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Sequence& sequence = *batch_[i];
     sequence.computed += std::exchange(sequence.scheduled, 0);
     offer_blocks(sequence, at, events);
     const bool complete = sequence.computed == sequence.length();
+    if (complete && sequence.generated == 0) count_prompt(sequence);
     if (complete && answer_tokens(sequence.request) > 0) produce_token(sequence, at, events);
     if (complete && ended(sequence))
       finish(sequence, at, events);
@@ -244,6 +244,14 @@ void Engine::finish_step(std::vector<Event>& events) {
   }
   batch_.resize(kept);
   if (gaps_ > 0) counters_.inter_token_s.observe(to_seconds(gap_), std::exchange(gaps_, 0));
+  counters_.iteration_tokens.observe(
+      static_cast<double>(counters_.prompt_tokens + counters_.generation_tokens - before));
+}
+
+// vLLM counts a prompt when it is complete, all of it at once.
+void Engine::count_prompt(const Sequence& sequence) {
+  counters_.prompt_tokens += sequence.request.prompt_tokens;
+  counters_.prompt_tokens_cached += sequence.cached_tokens;
 }
 
 // All sequences that decoded in the step before have the same gap: they are observed together.

@@ -139,6 +139,7 @@ class Engine {
   bool admit(Sequence& sequence, Instant now, std::vector<Event>& events);
   void finish_step(std::vector<Event>& events);
   void observe_gap(Duration gap);
+  void count_prompt(const Sequence& sequence);
   void produce_token(Sequence& sequence, Instant at, std::vector<Event>& events);
   void offer_blocks(Sequence& sequence, Instant at, std::vector<Event>& events);
   BlockId take_block(Instant at, std::vector<Event>& events);

@@ -27,7 +27,8 @@ BOOST_AUTO_TEST_CASE(an_engine_that_keeps_to_its_curve_is_as_slow_as_declared) {
     const double s = std::exp(rng.uniform(-2, 2)), n = rng.uniform(1, 64), context = rng.uniform(0, 1e5);
     const double prefill = rng.uniform(0, 0.5 / (s * curve.c_s));
     const double step = s * (curve.a_s + curve.b_s * n + curve.k_s * context) / (1 - s * curve.c_s * prefill);
-    BOOST_TEST(step / predicted_step_s({step, n, context, prefill, 1}, curve) == s, tt::tolerance(1e-9));
+    BOOST_TEST(step / predicted_step_s({step, n, context, prefill * step, 1}, curve) == s,
+               tt::tolerance(1e-9));
   }
 }
 
@@ -50,6 +51,20 @@ BOOST_AUTO_TEST_CASE(without_a_histogram_the_token_rate_serves) {
   BOOST_TEST(step_between(a, b, 1s, 0).value().step_s == 0.05, tt::tolerance(1e-12));
 }
 
+BOOST_AUTO_TEST_CASE(an_engine_that_counts_its_steps_tells_its_batch_and_its_prompts) {
+  Reading a = reading(4, 100, 2), b = reading(9, 160, 3.2);
+  a.steps_total = 10, b.steps_total = 20;
+  a.prompt_tokens_total = 0, b.prompt_tokens_total = 700;
+  a.cached_tokens_total = 0, b.cached_tokens_total = 200;
+  const auto counted = step_between(a, b, 1s, 0).value();
+  BOOST_TEST(counted.running == 6, tt::tolerance(1e-12));
+  BOOST_TEST(counted.prefill_tokens == 50, tt::tolerance(1e-12));
+  b.steps_total.reset();
+  const auto guessed = step_between(a, b, 1s, 0).value();
+  BOOST_TEST(guessed.running == 6.5, tt::tolerance(1e-12));
+  BOOST_TEST(guessed.prefill_tokens == 500 * 0.02, tt::tolerance(1e-12));
+}
+
 namespace {
 
 constexpr optimizer::StepTime declared{0.02, 0.001, 0, 1e-4};
@@ -66,8 +81,8 @@ struct Observed {
                    step = slow * (0.02 + 0.001 * running) * std::exp(0.05 * rng.normal());
       const double tokens = running * 0.25 / step, prefill_per_s = 1200;
       const double paid = slow * 1e-4 * prefill_per_s * step;
-      slowness.observe({step + (pays ? paid : 0), running, 0, computes ? prefill_per_s : 0, tokens}, declared,
-                       250ms);
+      slowness.observe({step + (pays ? paid : 0), running, 0, computes ? prefill_per_s * step : 0, tokens},
+                       declared, 250ms);
     }
   }
   Rng rng;
