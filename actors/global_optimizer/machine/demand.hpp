@@ -34,7 +34,7 @@ class DemandBook {
 
  private:
   struct ClassDemand {
-    optimizer::Level rate{6};
+    optimizer::Level rate{8};
     double arrived = 0;                                                    ///< since the last look
     double offered = 0, prompt = 0, finished = 0, cached = 0, output = 0;  ///< decayed over shape_memory
   };

@@ -65,7 +65,7 @@ void add_objective(const policy::CompiledPolicy& policy, optimizer::FleetState& 
 
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now) {
-  Facts out{table, policy, now, {}, {}, {}, {}, picture.covers()};
+  Facts out{table, policy, now, {}, {}, {}, {}, {}, picture.covers()};
   add_objective(*policy, out.fleet);
   for (const auto& row : table->engines) {
     const auto known = picture.of(row.name, now);
@@ -87,10 +87,13 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
       out.expected.push_back(expected);
       for (const EngineIndex e : out.allowed[c]) {
         optimizer::Route route{source, e, round_trips[table->engines[e.at()].cluster.at()]};
+        double share = 0;
         if (weights != in_force.end())
           if (const auto w = weights->second.find({ClassIndex(c), e}); w != weights->second.end())
-            route.reference_per_s = w->second * expected.planned_per_s;
+            share = w->second;
+        route.reference_per_s = share * expected.planned_per_s;
         out.fleet.routes.push_back(route);
+        out.in_force.push_back(share);
       }
     }
   }

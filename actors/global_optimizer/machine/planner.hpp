@@ -15,9 +15,11 @@ struct Facts {
   kit::TablePtr table;
   kit::PolicyPtr policy;
   Instant as_of;
-  optimizer::FleetState fleet;      ///< traffic: every (cluster, class) that some engine may serve
-  std::vector<Expected> expected;   ///< beside fleet.traffic
-  std::vector<HealthState> health;  ///< by EngineIndex; `ready` where no monitor has spoken
+  optimizer::FleetState fleet;     ///< traffic: every (cluster, class) that some engine may serve
+  std::vector<Expected> expected;  ///< beside fleet.traffic
+  std::vector<double>
+      in_force;  ///< beside fleet.routes: the share that the weights in force give it; may be 0
+  std::vector<HealthState> health;                ///< by EngineIndex; `ready` where no monitor has spoken
   std::vector<std::vector<EngineIndex>> allowed;  ///< by ClassIndex
   std::vector<schema::CoverRow> covers;
 };

@@ -15,6 +15,9 @@ using optimizer::PairIndex;
 using optimizer::SourceIndex;
 
 constexpr std::size_t most_runners_up = 8;
+/// Total variation by which the weights of a class that nobody asks for may lag behind the engines' free capacity: that
+/// moves with every other class's load.
+constexpr double idle_lag = 0.1;
 
 /// One source's row before it is written down.
 struct Row {
@@ -82,9 +85,26 @@ class Writer {
       out.shares.push_back(share);
       out.reduced_s.push_back(reduced);
     }
-    if (sum <= 0)
-      for (Share& share : out.shares) share.weight = share.room;
+    if (sum <= 0) spread_idle(source, out.shares);
     return out;
+  }
+
+  /// By free capacity, or as in force while that is about the same.
+  void spread_idle(SourceIndex source, std::vector<Share>& shares) const {
+    for (Share& share : shares) share.weight = share.room;
+    normalise(shares);
+    const auto& routes = facts_.fleet.routes;
+    auto route = std::lower_bound(routes.begin(), routes.end(), source,
+                                  [](const auto& r, SourceIndex s) { return r.source < s; });
+    const double* in_force = facts_.in_force.data() + (route - routes.begin());
+    double sum = 0, apart = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      if (in_force[i] > 0 && shares[i].room <= 0) return;
+      sum += in_force[i];
+      apart += std::abs(in_force[i] - shares[i].weight) / 2;
+    }
+    if (std::abs(sum - 1) > 1e-6 || apart > idle_lag) return;
+    for (std::size_t i = 0; i < shares.size(); ++i) shares[i].weight = in_force[i];
   }
 
   /// Requests of this source per second that the engine could still take.
