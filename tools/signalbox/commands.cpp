@@ -7,6 +7,7 @@
 #include "tools/order/command.hpp"
 #include "tools/policy/command.hpp"
 #include "tools/run/command.hpp"
+#include "tools/simulate/start/command.hpp"
 
 namespace signalbox {
 
@@ -25,6 +26,7 @@ void add_commands(CLI::App& app) {
   policy_command::add_policy(app);
   keys::add_keys(app);
   engine_sim::add_engine_sim(app);
+  simulate::add_simulate(app);
 }
 
 }  // namespace signalbox
