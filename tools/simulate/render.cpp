@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "actors/cluster_router/http/errors.hpp"
+#include "tools/simulate/world/seeds.hpp"
 
 namespace signalbox::simulate {
 namespace {
@@ -24,8 +25,8 @@ std::string list_counts(const PhaseLoad& load) {
   return out;
 }
 
-std::string settled(const StepAnswer& answer) {
-  return answer.settled_after ? fmt::format("{:.1f} s", to_seconds(*answer.settled_after)) : "never";
+std::string settled(const std::optional<Duration>& after) {
+  return after ? fmt::format("{:.1f} s", to_seconds(*after)) : "never";
 }
 
 void add_phase(std::string& out, const Report& report, std::size_t p) {
@@ -45,11 +46,14 @@ void add_phase(std::string& out, const Report& report, std::size_t p) {
   }
   if (p == 0) return;
   out += fmt::format("  {:<16} {:>8} {:>8} {:>10} {:>10} {:>10}\n", "weight of", "before", "after", "settled",
-                     "overshoot", "reversals");
-  for (const WeightAnswer& a : report.answers[p - 1])
-    out += fmt::format("  {:<16} {:>8.3f} {:>8.3f} {:>10} {:>9.0f}% {:>10}\n", report.engines[a.engine],
-                       a.answer.before, a.answer.final, settled(a.answer), 100 * a.answer.overshoot,
+                     "beyond", "reversals");
+  for (const WeightAnswer& a : report.answers[p - 1].engines)
+    out += fmt::format("  {:<16} {:>8.3f} {:>8.3f} {:>10} {:>10.3f} {:>10}\n", report.engines[a.engine],
+                       a.answer.before, a.answer.final, settled(a.answer.settled_after), a.answer.beyond,
                        a.answer.reversals);
+  if (const auto& all = report.answers[p - 1].together)
+    out += fmt::format("  {:<16} {:>28} {:>9.1f}% {:>10}\n", "all together", settled(all->settled_after),
+                       100 * all->overshoot(), all->reversals);
 }
 
 std::string json_of(const Quantiles& q) {
@@ -74,10 +78,10 @@ std::string json_of(const PhaseLoad& load, std::string_view name) {
 
 std::string json_of(const WeightAnswer& a, std::string_view engine) {
   return fmt::format(
-      R"({{"engine":{},"before":{},"after":{},"settled_after_s":{},"overshoot":{},"reversals":{}}})",
+      R"({{"engine":{},"before":{},"after":{},"settled_after_s":{},"beyond":{},"reversals":{}}})",
       json_string(engine), a.answer.before, a.answer.final,
       a.answer.settled_after ? fmt::format("{}", to_seconds(*a.answer.settled_after)) : "null",
-      a.answer.overshoot, a.answer.reversals);
+      a.answer.beyond, a.answer.reversals);
 }
 
 template <class T, class F>
@@ -99,6 +103,42 @@ std::string as_text(const Report& report) {
   return out;
 }
 
+namespace {
+
+std::string all_together(const SeedsAnswer& answer) {
+  if (!answer.mean.together) return {};
+  std::vector<double> runs = answer.overshoot;
+  const Quantiles q = quantiles(runs);
+  const StepAnswer& mean = *answer.mean.together;
+  return fmt::format(
+      "  {:<10} {:>28} {:>11.1f}%   overshoot of a single run: median {:.1f} %, worst {:.1f} %\n", "together",
+      settled(mean.settled_after), 100 * mean.overshoot(), 100 * q.p50, 100 * runs.back());
+}
+
+}  // namespace
+
+std::string as_text(std::span<const Report> reports) {
+  const Report& first = reports.front();
+  std::string out = fmt::format("{}, {} seeds from {}\n", first.scenario, reports.size(), first.seed);
+  const auto answers = answers_of(reports);
+  for (std::size_t p = 0; p < answers.size(); ++p) {
+    const Phase& phase = first.phases[p + 1];
+    out += fmt::format("\n{:g} to {:g} s: {}\n", seconds(phase.from), seconds(phase.until), phase.opens_with);
+    out += fmt::format("  {:<10} {:^43} {:^33}\n  {:<10} {:>8} {:>8} {:>10} {:>12} {:>12} {:>10} {:>10}\n",
+                       "", "mean of all runs", "worst single run", "weight of", "before", "after", "settled",
+                       "beyond", "beyond", "settled", "reversals");
+    for (const WeightAnswer& mean : answers[p].mean.engines) {
+      const StepAnswer& a = mean.answer;
+      const Worst& worst = answers[p].engines[mean.engine];
+      out += fmt::format("  {:<10} {:>8.3f} {:>8.3f} {:>10} {:>12.3f} {:>12.3f} {:>10} {:>10}\n",
+                         first.engines[mean.engine], a.before, a.final, settled(a.settled_after), a.beyond,
+                         worst.beyond, settled(worst.settled_after), worst.reversals);
+    }
+    out += all_together(answers[p]);
+  }
+  return out;
+}
+
 std::string as_json(const Report& report) {
   const auto quoted = [](const std::string& text, std::size_t) { return json_string(text); };
   const auto phase_json = [&](const Phase& phase, std::size_t p) {
@@ -109,7 +149,7 @@ std::string as_json(const Report& report) {
     return fmt::format(R"({{"from_s":{},"until_s":{},"opens_with":{},"loads":{},"weights":{}}})",
                        seconds(phase.from), seconds(phase.until), json_string(phase.opens_with),
                        json_list(phase.loads, load),
-                       p == 0 ? "[]" : json_list(report.answers[p - 1], answer));
+                       p == 0 ? "[]" : json_list(report.answers[p - 1].engines, answer));
   };
   return fmt::format(
       R"({{"scenario":{},"seed":{},"duration_s":{},"events":{},"messages":{},"snapshots":{},"engines":{},"phases":{},"warnings":{}}})",

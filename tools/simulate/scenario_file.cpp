@@ -104,12 +104,13 @@ class Section {
   std::vector<std::string_view> known_;
 };
 
-constexpr std::array<std::pair<std::string_view, HappeningKind>, 6> happening_names{{
+constexpr std::array<std::pair<std::string_view, HappeningKind>, 7> happening_names{{
     {"slow", HappeningKind::slow},
     {"freeze", HappeningKind::freeze},
     {"down", HappeningKind::down},
     {"demand", HappeningKind::demand},
     {"network", HappeningKind::network},
+    {"tell_network", HappeningKind::tell_network},
     {"kill", HappeningKind::kill},
 }};
 
@@ -241,7 +242,7 @@ void Reading::read_event(const toml::table& table) {
                                   [&](const auto& row) { return row.first == kind; });
   if (known == happening_names.end())
     return section.mistake(section.source(), fmt::format("'{}' is no kind of event", kind),
-                           "use slow, freeze, down, demand, network or kill");
+                           "use slow, freeze, down, demand, network, tell_network or kill");
   happening.kind = known->second;
   check_event(section, happening);
   scenario.happenings.push_back(std::move(happening));
@@ -255,8 +256,8 @@ void Reading::check_event(Section& section, const Happening& h) {
     section.mistake(section.source(), fmt::format("the topology has no engine '{}'", h.engine));
   if (h.kind == HappeningKind::kill && config.find_process(h.process) == nullptr)
     section.mistake(section.source(), fmt::format("the topology has no process '{}'", h.process));
-  if (h.kind == HappeningKind::network &&
-      (config.find_cluster(h.from) == nullptr || config.find_cluster(h.to) == nullptr))
+  const bool of_link = h.kind == HappeningKind::network || h.kind == HappeningKind::tell_network;
+  if (of_link && (config.find_cluster(h.from) == nullptr || config.find_cluster(h.to) == nullptr))
     section.mistake(section.source(), "'from' and 'to' must be clusters of the topology");
   if (h.kind == HappeningKind::slow && !(h.value > 0))
     section.mistake(section.source(), "an engine takes a positive number of times as long");

@@ -32,8 +32,9 @@ Report small() {
   report.phases = {phase, phase};
   report.phases[1].opens_with = "engine e1 takes 3 times as long";
   report.answers = {
-      {{0, {.before = 0.4, .final = 0.25, .overshoot = 0.1, .reversals = 1, .settled_after = 2s}},
-       {1, {.before = 0.6, .final = 0.75, .overshoot = 0, .reversals = 0, .settled_after = {}}}}};
+      {{{0, {.before = 0.4, .final = 0.25, .beyond = 0.015, .reversals = 1, .settled_after = 2s}},
+        {1, {.before = 0.6, .final = 0.75, .beyond = 0, .reversals = 0, .settled_after = {}}}},
+       StepAnswer{.before = 0, .final = 1, .beyond = 0.042, .reversals = 0, .settled_after = 3s}}};
   report.warnings = {"0.1 s x y: z"};
   return report;
 }
@@ -67,6 +68,6 @@ BOOST_AUTO_TEST_CASE(a_report_as_json_and_csv) {
 BOOST_AUTO_TEST_CASE(a_report_for_people_says_what_was_refused_and_how_weights_settled) {
   const std::string text = as_text(small());
   for (const char* part : {"2 shed_by_plan", "1 broken_stream", "0.200/0.200/0.300",
-                           "engine e1 takes 3 times as long", "2.0 s", "never", "0.1 s x y: z"})
+                           "engine e1 takes 3 times as long", "2.0 s", "never", "4.2%", "0.1 s x y: z"})
     BOOST_TEST(text.find(part) != std::string::npos, part << " in\n" << text);
 }

@@ -37,7 +37,7 @@ BOOST_FIXTURE_TEST_CASE(the_scenarios_of_the_tree_are_read, Folder) {
     BOOST_TEST(scenario.has_value(), entry.path() << (scenario ? "" : ": " + scenario.error().text()));
     ++seen;
   }
-  BOOST_TEST(seen >= 2u);
+  BOOST_TEST(seen >= 3u);
 }
 
 BOOST_FIXTURE_TEST_CASE(everything_is_read, Folder) {

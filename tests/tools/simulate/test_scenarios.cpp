@@ -23,7 +23,7 @@ Report run(const char* file) {
 
 BOOST_AUTO_TEST_CASE(an_engine_that_becomes_slow_loses_weight_and_nobody_is_refused) {
   const Report report = run("tests/scenarios/step.toml");
-  const StepAnswer& slowed = report.answers.at(0).at(0).answer;
+  const StepAnswer& slowed = report.answers.at(0).engines.at(0).answer;
   BOOST_TEST(slowed.final < 0.6 * slowed.before);
   for (const Phase& phase : report.phases)
     for (const PhaseLoad& load : phase.loads) {

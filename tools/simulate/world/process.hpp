@@ -35,6 +35,7 @@ struct RoleBuilder {
   void build_health_monitor();
   void build_cluster_router();
   void build_global_optimizer();
+  void build_feedback_balancer();
   void drain_each(Duration interval, std::size_t router, Teller<cluster_router::Machine> tell);
 
   template <kit::Machine M>

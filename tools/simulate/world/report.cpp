@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "cluster-config/policy/compile.hpp"
+
 namespace signalbox::simulate {
 
 Quantiles quantiles(std::vector<double>& values) {
@@ -40,36 +42,89 @@ std::string describe(const Happening& h) {
       return fmt::format("demand{} is {:g} times as high", h.load.empty() ? "" : " of " + h.load, h.value);
     case HappeningKind::network:
       return fmt::format("round trip from {} to {} becomes {:g} ms", h.from, h.to, h.value * 1e3);
+    case HappeningKind::tell_network:
+      return fmt::format("the optimizers are told of {:g} ms from {} to {}", h.value * 1e3, h.from, h.to);
     case HappeningKind::kill:
       return fmt::format("process {} {}", h.process, h.value != 0 ? "is killed" : "is started");
   }
   return {};
 }
 
-std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples) {
-  std::map<std::pair<ClusterName, ClassIndex>, double> rates;  // summed
-  double total = 0;
+Demand sum_of_offered(std::span<const SampleRow> samples) {
+  Demand sum;
   for (const SampleRow& row : samples)
-    for (const PlannedRow& planned : row.planned) {
-      rates[{planned.cluster, planned.request_class}] += planned.rate_per_s;
-      total += planned.rate_per_s;
-    }
+    for (const auto& [source, requests] : row.offered) sum[source] += requests;
+  return sum;
+}
+
+std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples, const Demand& demand) {
+  double total = 0;
+  for (const auto& [source, requests] : demand) total += requests;
   std::vector<std::vector<Sample>> shares(samples.empty() ? 0 : samples.front().engines.size());
   for (const SampleRow& row : samples)
     for (std::size_t e = 0; e < shares.size(); ++e) {
       Sample& share = shares[e].emplace_back(Sample{row.at, 0});
       for (const PlannedRow& planned : row.planned)
-        if (total > 0)
-          share.value += planned.weights[e] * rates.at({planned.cluster, planned.request_class}) / total;
+        if (const auto source = demand.find({planned.cluster, planned.request_class}); source != demand.end())
+          share.value += planned.weights[e] * source->second / total;
     }
   return shares;
 }
 
-Recorder::Recorder(const Scenario& scenario) : scenario_(scenario), sent_(scenario.config.engines.size()) {
+std::vector<std::vector<Sample>> shares_around(std::span<const SampleRow> samples, const Phase& before,
+                                               const Phase& phase) {
+  const auto between = [&](Instant from, Instant until) {
+    const auto earlier = [](const SampleRow& row, Instant t) { return row.at < t; };
+    const auto first = std::lower_bound(samples.begin(), samples.end(), from, earlier);
+    return std::span(first, std::lower_bound(first, samples.end(), until, earlier));
+  };
+  return planned_shares(between(before.from + (before.until - before.from) / 2, phase.until),
+                        sum_of_offered(between(phase.from, phase.until)));
+}
+
+PhaseAnswer answer_of(std::span<const std::vector<Sample>> shares, Instant step) {
+  PhaseAnswer out;
+  for (std::size_t e = 0; e < shares.size(); ++e)
+    out.engines.push_back({e, answer_to_step(shares[e], step, settle_band)});
+  const auto progress = progress_of(shares, step, least_step);
+  if (!progress.empty()) out.together = answer_to_step(progress, step, progress_band);
+  return out;
+}
+
+namespace {
+
+std::vector<std::optional<Demand::key_type>> sources_of(const Scenario& scenario) {
+  std::vector<std::optional<Demand::key_type>> sources(scenario.loads.size());
+  const auto policy = policy::compile_text(scenario.policy, "policy");
+  for (std::size_t l = 0; policy && l < sources.size(); ++l) {
+    const Load& load = scenario.loads[l];
+    policy::RequestAttributes request;
+    request.tenant = load.tenant;
+    request.model = load.model;
+    request.asked = load.asked;
+    if (const auto found = policy->classify(request); found.admitted())
+      sources[l] = {load.cluster, found.index};
+  }
+  return sources;
+}
+
+}  // namespace
+
+Recorder::Recorder(const Scenario& scenario)
+    : scenario_(scenario), sent_(scenario.config.engines.size()), sources_(sources_of(scenario)) {
   phase_starts_.push_back(instant_at(scenario.warmup));
   for (const Happening& h : scenario.happenings)
     if (instant_at(h.at) > phase_starts_.back()) phase_starts_.push_back(instant_at(h.at));
   phases_.assign(phase_starts_.size(), std::vector<Collected>(scenario.loads.size()));
+}
+
+void Recorder::arrived(std::size_t load) {
+  if (sources_[load]) offered_[*sources_[load]] += 1;
+}
+
+void Recorder::sample(SampleRow row) {
+  row.offered = std::exchange(offered_, {});
+  samples_.push_back(std::move(row));
 }
 
 std::size_t Recorder::phase_of(Instant at) const {
@@ -101,14 +156,8 @@ std::vector<double> Recorder::take_sent_shares() {
   return shares;
 }
 
-Report Recorder::report() const {
-  Report report;
-  report.scenario = scenario_.name;
-  report.seed = scenario_.seed;
-  report.duration = scenario_.duration;
-  for (const config::Engine& engine : scenario_.config.engines) report.engines.push_back(engine.name.str());
-  for (const Load& load : scenario_.loads) report.loads.push_back(load.name);
-  report.samples = samples_;
+std::vector<Phase> Recorder::phases() const {
+  std::vector<Phase> out;
   for (std::size_t p = 0; p < phases_.size(); ++p) {
     Phase phase;
     phase.from = phase_starts_[p];
@@ -121,26 +170,27 @@ Report Recorder::report() const {
       collected.counts.e2e_s = quantiles(collected.e2e_s);
       phase.loads.push_back(collected.counts);
     }
-    report.phases.push_back(std::move(phase));
+    out.push_back(std::move(phase));
   }
-  for (std::size_t p = 1; p < phases_.size(); ++p) {
-    // From the middle of the phase before to the end of this one: what was before is then settled.
-    const Phase& before = report.phases[p - 1];
-    const auto between = [&](Instant from, Instant until) {
-      const auto at = [](const SampleRow& row, Instant t) { return row.at < t; };
-      const auto first = std::lower_bound(samples_.begin(), samples_.end(), from, at);
-      return planned_shares({first, std::lower_bound(first, samples_.end(), until, at)});
-    };
-    auto shares = between(before.from + (before.until - before.from) / 2, before.until);
-    const auto after = between(before.until, report.phases[p].until);
-    shares.resize(report.engines.size());
-    std::vector<WeightAnswer> answers;
-    for (std::size_t e = 0; e < report.engines.size(); ++e) {
-      if (e < after.size()) shares[e].insert(shares[e].end(), after[e].begin(), after[e].end());
-      answers.push_back({e, answer_to_step(shares[e], report.phases[p].from, 0.02)});
-    }
-    report.answers.push_back(std::move(answers));
-  }
+  return out;
+}
+
+Report Recorder::report() const {
+  Report report;
+  report.scenario = scenario_.name;
+  report.seed = scenario_.seed;
+  report.duration = scenario_.duration;
+  for (const config::Engine& engine : scenario_.config.engines) report.engines.push_back(engine.name.str());
+  for (const Load& load : scenario_.loads) report.loads.push_back(load.name);
+  report.samples = samples_;
+  const auto shares = planned_shares(samples_, sum_of_offered(samples_));
+  for (std::size_t e = 0; e < shares.size(); ++e)
+    for (std::size_t s = 0; s < samples_.size(); ++s)
+      report.samples[s].engines[e].planned = shares[e][s].value;
+  report.phases = phases();
+  for (std::size_t p = 1; p < report.phases.size(); ++p)
+    report.answers.push_back(
+        answer_of(shares_around(samples_, report.phases[p - 1], report.phases[p]), report.phases[p].from));
   return report;
 }
 

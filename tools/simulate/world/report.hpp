@@ -15,24 +15,26 @@ namespace signalbox::simulate {
 
 /// One engine at one sample.
 struct EngineSample {
-  double planned = 0;  ///< share of all planned requests that the snapshots in force give it
+  double planned = 0;  ///< share of all requests that the weights in force give it, at the run's mean demand
   double served = 0;   ///< share of the requests that were sent since the last sample
   std::uint32_t running = 0, waiting = 0;
   double kv_usage = 0;
 };
 
-/// What the snapshot in force says of one class in one cluster.
+/// The weights in force for one class in one cluster.
 struct PlannedRow {
   ClusterName cluster;
   ClassIndex request_class;
-  double rate_per_s = 0;        ///< planned for and admitted
   std::vector<double> weights;  ///< by engine
 };
+/// Requests by (cluster, class).
+using Demand = std::map<std::pair<ClusterName, ClassIndex>, double>;
 
 struct SampleRow {
   Instant at;
   std::vector<EngineSample> engines;
   std::vector<PlannedRow> planned;  ///< ascending (cluster, class)
+  Demand offered;                   ///< since the last sample
   std::uint32_t waiting_at_routers = 0;
 };
 
@@ -62,6 +64,11 @@ struct WeightAnswer {
   std::size_t engine = 0;
   StepAnswer answer;
 };
+/// How the weights answered what opened a phase.
+struct PhaseAnswer {
+  std::vector<WeightAnswer> engines;   ///< every engine's planned share
+  std::optional<StepAnswer> together;  ///< progress of all shares from 0 to 1; nothing if they hardly moved
+};
 
 struct Report {
   std::string scenario;
@@ -70,15 +77,28 @@ struct Report {
   std::vector<std::string> engines, loads;
   std::vector<SampleRow> samples;
   std::vector<Phase> phases;
-  /// By phase but the first: every engine's planned share, at the phase's mean demand, so that only weights move it.
-  std::vector<std::vector<WeightAnswer>> answers;
+  std::vector<PhaseAnswer> answers;  ///< by phase but the first
   std::uint64_t events = 0, messages = 0, snapshots = 0;
   std::vector<std::string> warnings;  ///< the first of the fleet's own log
 };
 
-/// Each engine's share of all planned requests over time, if the demand of each class in each cluster were its mean over
-/// these samples.
-std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples);
+Demand sum_of_offered(std::span<const SampleRow> samples);
+/// By engine: its share of all requests over time, if the demand were always this. Classes without weights count for
+/// nobody.
+std::vector<std::vector<Sample>> planned_shares(std::span<const SampleRow> samples, const Demand& demand);
+/// The same at the mean demand of `phase`, from the middle of the phase before, when that had settled, to its end.
+std::vector<std::vector<Sample>> shares_around(std::span<const SampleRow> samples, const Phase& before,
+                                               const Phase& phase);
+
+/// Planned shares are taken at the phase's mean demand, so that only weights move them.
+PhaseAnswer answer_of(std::span<const std::vector<Sample>> shares, Instant step);
+
+/// A weight has settled when it stays within this share of all requests from where it ends; the dead band of reversals.
+inline constexpr double settle_band = 0.03;
+/// The same for all weights together, as a part of their way.
+inline constexpr double progress_band = 0.05;
+/// Below this distance the weights have hardly moved.
+inline constexpr double least_step = 0.04;
 
 /// Collects outcomes while the world runs.
 class Recorder {
@@ -89,7 +109,10 @@ class Recorder {
   void record(const Outcome& outcome);
   /// Requests sent to each engine since the last call, as shares.
   std::vector<double> take_sent_shares();
-  void sample(SampleRow row) { samples_.push_back(std::move(row)); }
+  /// A request of that load came.
+  void arrived(std::size_t load);
+  /// Adds what came since the last sample.
+  void sample(SampleRow row);
   /// Everything but the counters of the world itself.
   Report report() const;
 
@@ -99,11 +122,14 @@ class Recorder {
     std::vector<double> ttft_s, e2e_s;
   };
   std::size_t phase_of(Instant at) const;
+  std::vector<Phase> phases() const;
 
   const Scenario& scenario_;
   std::vector<Instant> phase_starts_;
   std::vector<std::vector<Collected>> phases_;  ///< by phase, load
   std::vector<double> sent_;
+  std::vector<std::optional<Demand::key_type>> sources_;  ///< by load; none: the policy admits it to no class
+  Demand offered_;                                        ///< since the last sample
   std::vector<SampleRow> samples_;
 };
 

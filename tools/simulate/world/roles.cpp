@@ -3,6 +3,7 @@
 
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
+#include "actors/feedback_balancer/machine/machine.hpp"
 #include "actors/global_optimizer/machine/machine.hpp"
 #include "actors/health_monitor/machine/machine.hpp"
 #include "actors/kit/fleet/table.hpp"
@@ -34,6 +35,7 @@ bool RoleBuilder::build() {
     case Role::health_monitor: return build_health_monitor(), true;
     case Role::cluster_router: return build_cluster_router(), true;
     case Role::global_optimizer: return build_global_optimizer(), true;
+    case Role::feedback_balancer: return build_feedback_balancer(), true;
     default: return false;
   }
 }
@@ -148,6 +150,21 @@ void RoleBuilder::drain_each(Duration interval, std::size_t router, Teller<clust
     tell(cluster_router::BatchIn{builder.world.data_.dispatcher(router).drain(builder.world.queue_.now())});
     builder.drain_each(interval, router, tell);
   });
+}
+
+void RoleBuilder::build_feedback_balancer() {
+  using feedback_balancer::Machine;
+  const config::Config& config = world.scenario_.config;
+  feedback_balancer::Options options;
+  options.id = process.row.id;
+  options.table = kit::fleet_table(config);
+  options.epoch = config.fleet_epoch;
+  options.period = config.control.period;
+  options.keep_alive = config.intervals.keep_alive;
+  options.tuning = {config.control.feedback_gain, config.control.feedback_smoothing,
+                    config.control.feedback_delay};
+  options.kept_term = process.place.kept[std::string(Machine::term_name)];
+  add<Machine>(Machine(std::move(options)), [](const kit::None&, const Teller<Machine>&) {});
 }
 
 // The solver is the child's, without the child: it answers after the scenario's time for a solve.

@@ -43,12 +43,13 @@ struct Load {
 };
 
 enum class HappeningKind : std::uint8_t {
-  slow,     ///< an engine's steps take `value` times as long
-  freeze,   ///< an engine makes no progress; value 0 thaws it
-  down,     ///< an engine's process is gone; value 0 starts it anew, empty
-  demand,   ///< the rate of a load (or of all) is multiplied by `value`
-  network,  ///< the round trip from one cluster to another becomes `value` seconds
-  kill,     ///< a process of the fleet is gone; value 0 starts it anew
+  slow,          ///< an engine's steps take `value` times as long
+  freeze,        ///< an engine makes no progress; value 0 thaws it
+  down,          ///< an engine's process is gone; value 0 starts it anew, empty
+  demand,        ///< the rate of a load (or of all) is multiplied by `value`
+  network,       ///< the round trip from one cluster to another becomes `value` seconds
+  tell_network,  ///< an operator orders the optimizers to reckon with that round trip
+  kill,          ///< a process of the fleet is gone; value 0 starts it anew
 };
 
 struct Happening {
@@ -75,5 +76,9 @@ struct Scenario {
   Duration solve_time = 20ms;         ///< what a solve is taken to take
   double step_noise = 0.05;           ///< of the engines
 };
+
+/// Puts that control plane in the place of the fleet's own: the legacy balancer runs alone, in the place of the first
+/// optimizer; a fleet that has it gets one optimizer.
+void use_control(Scenario& scenario, config::ControlKind kind);
 
 }  // namespace signalbox::simulate

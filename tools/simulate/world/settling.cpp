@@ -42,9 +42,8 @@ StepAnswer answer_to_step(std::span<const Sample> samples, Instant step, double 
   answer.final = mean(after.last(std::max<std::size_t>(1, after.size() / 4)));
   answer.reversals = count_reversals(after, band);
 
-  const double size = answer.final - answer.before;
-  for (const Sample& s : after)
-    if (std::abs(size) > 0) answer.overshoot = std::max(answer.overshoot, (s.value - answer.final) / size);
+  const double direction = answer.size() < 0 ? -1 : 1;
+  for (const Sample& s : after) answer.beyond = std::max(answer.beyond, direction * (s.value - answer.final));
   const auto outside = std::find_if(after.rbegin(), after.rend(),
                                     [&](const Sample& s) { return std::abs(s.value - answer.final) > band; });
   if (outside == after.rend())
@@ -52,6 +51,23 @@ StepAnswer answer_to_step(std::span<const Sample> samples, Instant step, double 
   else if (outside != after.rbegin())
     answer.settled_after = outside.base()->at - step;
   return answer;
+}
+
+std::vector<Sample> progress_of(std::span<const std::vector<Sample>> quantities, Instant step, double least) {
+  std::vector<StepAnswer> answers;
+  double squared = 0;
+  for (const auto& samples : quantities) {
+    answers.push_back(answer_to_step(samples, step, 0));
+    squared += answers.back().size() * answers.back().size();
+  }
+  std::vector<Sample> progress;
+  if (squared < least * least || quantities.empty()) return progress;
+  for (std::size_t s = 0; s < quantities.front().size(); ++s) {
+    Sample& sum = progress.emplace_back(Sample{quantities.front()[s].at, 0});
+    for (std::size_t q = 0; q < quantities.size(); ++q)
+      sum.value += (quantities[q][s].value - answers[q].before) * answers[q].size() / squared;
+  }
+  return progress;
 }
 
 }  // namespace signalbox::simulate

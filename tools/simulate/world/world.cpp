@@ -23,6 +23,7 @@ World::World(const Scenario& scenario)
             [this](const Outcome& outcome) { recorder_.record(outcome); }) {
   bus_.set_tap(
       [this](const schema::Message& message, const schema::Envelope& envelope) { watch(message, envelope); });
+  member_clusters_.emplace_back();  // the operator's place
   for (const config::Process& row : scenario.config.processes) {
     processes_.push_back(std::make_unique<Process>(
         row, queue_, [this, at = processes_.size()] { say_beat(*processes_[at]); }));
@@ -138,6 +139,7 @@ void World::happen(const Happening& h) {
     case HappeningKind::down:
       if (h.value != 0) return data_.stop_engine(engine);
       return data_.engine(engine).start();
+    case HappeningKind::tell_network: return say_network(h);
     case HappeningKind::network: return network_.set_round_trip(h.from, h.to, from_seconds(h.value));
     case HappeningKind::demand:
       for (std::size_t load = 0; load < sources_.size(); ++load) {
@@ -158,6 +160,20 @@ void World::happen(const Happening& h) {
   }
 }
 
+void World::say_network(const Happening& h) {
+  schema::Order order;
+  order.target = ProcessName("all");
+  order.id = fmt::format("order-{}", ++orders_);
+  order.kind = schema::OrderKind::set_network;
+  order.from = h.from;
+  order.to = h.to;
+  order.value = h.value;
+  const Incarnation life{.counter = 1, .random = scenario_.seed};
+  if (const Status said = bus_.say(operator_, ProcessName("operator"), life, std::move(order)); !said)
+    note({queue_.now(), ProcessName("operator"), schema::Severity::critical, "bad_order",
+          said.error().text()});
+}
+
 void World::schedule_arrival(std::size_t load) {
   const auto next = sources_[load].next_after(queue_.now());
   const std::uint64_t wish = ++arrival_wishes_[load];
@@ -172,6 +188,7 @@ void World::schedule_arrival(std::size_t load) {
 // A cluster's routers share its requests evenly.
 void World::arrive(std::size_t load) {
   Arrival arrival = sources_[load].take(queue_.now());
+  recorder_.arrived(load);
   std::vector<std::size_t> routers;
   for (const auto& process : processes_)
     if (process->router && process->up() && process->place.cluster == scenario_.loads[load].cluster)
@@ -181,26 +198,19 @@ void World::arrive(std::size_t load) {
 }
 
 void World::take_sample() {
-  SampleRow row{queue_.now(), std::vector<EngineSample>(data_.engines()), {}, 0};
+  SampleRow row{queue_.now(), std::vector<EngineSample>(data_.engines()), {}, {}, 0};
   const std::vector<double> sent = recorder_.take_sent_shares();
-  double planned = 0;
   for (const auto& [cluster, snapshot] : snapshots_) {
     const std::size_t first = row.planned.size();
-    for (const schema::AdmitRow& admit : snapshot.admits) {
-      row.planned.push_back({cluster, admit.request_class, admit.planned_rps * admit.admit,
-                             std::vector<double>(data_.engines())});
-      planned += row.planned.back().rate_per_s;
-    }
+    for (const schema::AdmitRow& admit : snapshot.admits)
+      row.planned.push_back({cluster, admit.request_class, std::vector<double>(data_.engines())});
     for (const schema::WeightRow& weight : snapshot.weights)
-      for (std::size_t p = first; p < row.planned.size(); ++p) {
-        if (row.planned[p].request_class != weight.request_class) continue;
-        row.planned[p].weights[weight.engine.at()] = weight.weight;
-        row.engines[weight.engine.at()].planned += weight.weight * row.planned[p].rate_per_s;
-      }
+      for (std::size_t p = first; p < row.planned.size(); ++p)
+        if (row.planned[p].request_class == weight.request_class)
+          row.planned[p].weights[weight.engine.at()] = weight.weight;
   }
   for (std::size_t e = 0; e < data_.engines(); ++e) {
     EngineSample& sample = row.engines[e];
-    sample.planned = planned > 0 ? sample.planned / planned : 0;
     sample.served = sent[e];
     if (!data_.engine(e).up()) continue;
     const engine_sim::Load load = data_.engine(e).machine().load();

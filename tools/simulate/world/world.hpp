@@ -41,6 +41,7 @@ class World {
 
   void schedule_happenings();
   void happen(const Happening& happening);
+  void say_network(const Happening& happening);
   void schedule_arrival(std::size_t load);
   void arrive(std::size_t load);
   void take_sample();
@@ -53,7 +54,9 @@ class World {
   Bus bus_;
   DataPlane data_;
   std::vector<std::unique_ptr<Process>> processes_;
+  static constexpr MemberId operator_ = 0;
   std::vector<ClusterName> member_clusters_;  ///< by MemberId
+  std::uint64_t orders_ = 0;
   std::vector<LoadSource> sources_;
   std::vector<std::uint64_t> arrival_wishes_;                 ///< by load: an older wish is void
   std::map<ClusterName, schema::RoutingSnapshot> snapshots_;  ///< in force, by cluster

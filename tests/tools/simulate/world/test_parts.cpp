@@ -93,12 +93,12 @@ BOOST_AUTO_TEST_CASE(a_step_s_answer) {
   const auto clean = answer_to_step(series({1, 1, 1, 0.5, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2}), at_s(3), 0.02);
   BOOST_TEST((clean.before == 1 && clean.reversals == 0));
   BOOST_TEST(clean.final == 0.2, boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(clean.overshoot == 0.0, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(clean.overshoot() == 0.0, boost::test_tools::tolerance(1e-9));
   BOOST_REQUIRE(clean.settled_after.has_value());
   BOOST_TEST((*clean.settled_after == 1s));
 
   const auto over = answer_to_step(series({1, 1, 0.6, 0.0, 0.4, 0.2, 0.2, 0.2, 0.2, 0.2}), at_s(2), 0.05);
-  BOOST_TEST(over.overshoot == 0.25, boost::test_tools::tolerance(1e-9));
+  BOOST_TEST(over.overshoot() == 0.25, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(over.reversals == 2u);
   BOOST_TEST((over.settled_after == 3s));
 
