@@ -119,6 +119,9 @@ constexpr std::array table{
                                       "of one request at a router, at most"),
     knob<&P::queue, &Queue::depth>("queue", "", "depth", count, 0, 100'000, "",
                                    "requests of one class that wait at one router"),
+    knob<&P::queue, &Queue::target>(
+        "queue", "", "target", time, 0, 600, "",
+        "delay of first bytes from which a router sends an engine less and queues itself; 0s: never"),
     knob<&P::queue, &Queue::retry_after_low>("queue", "retry_after", "from", time, 0, 600, "",
                                              "least Retry-After of a refusal"),
     knob<&P::queue, &Queue::retry_after_high>("queue", "retry_after", "to", time, 0, 600, "",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 
 namespace signalbox::routing {
 
@@ -22,53 +21,21 @@ bool PlanGate::admit(ClassIndex request_class, double share) {
   return true;
 }
 
-std::optional<Waiting> WaitingRoom::add(const Waiting& newcomer, std::size_t depth) {
-  std::size_t of_class = 0;
-  auto last = waiting_.end();
-  for (auto w = waiting_.begin(); w != waiting_.end(); ++w) {
-    if (w->request_class != newcomer.request_class) continue;
-    ++of_class;
-    last = w;
-  }
-  std::optional<Waiting> given_up;
-  if (of_class >= depth) {
-    if (last == waiting_.end() || last->criticality >= newcomer.criticality) return newcomer;
-    given_up = *last;
-    waiting_.erase(last);
-  }
-  const auto place =
-      std::upper_bound(waiting_.begin(), waiting_.end(), newcomer, [](const Waiting& a, const Waiting& b) {
-        return std::tuple(b.criticality, a.until) < std::tuple(a.criticality, b.until);
-      });
-  waiting_.insert(place, newcomer);
-  return given_up;
+void FloorCredits::remap(const std::vector<ClassIndex>& from) {
+  std::vector<double> credit(from.size(), 0.0);
+  for (std::size_t i = 0; i < from.size(); ++i)
+    if (from[i].valid()) credit[i] = credit_[from[i].at()];
+  credit_ = std::move(credit);
 }
 
-void WaitingRoom::remove(Ticket ticket) {
-  std::erase_if(waiting_, [&](const Waiting& w) { return w.ticket == ticket; });
+void FloorCredits::offered(ClassIndex request_class, double floor_share) {
+  double& credit = credit_[request_class.at()];
+  credit = std::min(most, credit + floor_share);
 }
 
-std::optional<Waiting> WaitingRoom::expired(Instant now) const {
-  const auto least = std::min_element(waiting_.begin(), waiting_.end(),
-                                      [](const Waiting& a, const Waiting& b) { return a.until < b.until; });
-  if (least == waiting_.end() || least->until > now) return std::nullopt;
-  return *least;
-}
-
-Instant WaitingRoom::earliest() const {
-  Instant least = end_of_time;
-  for (const Waiting& w : waiting_) least = std::min(least, w.until);
-  return least;
-}
-
-std::vector<Waiting> WaitingRoom::remap(const std::vector<ClassIndex>& to) {
-  std::vector<Waiting> kept, homeless;
-  for (Waiting& w : waiting_) {
-    w.request_class = to[w.request_class.at()];
-    (w.request_class.valid() ? kept : homeless).push_back(w);
-  }
-  waiting_ = std::move(kept);
-  return homeless;
+void FloorCredits::admitted(ClassIndex request_class) {
+  double& credit = credit_[request_class.at()];
+  credit = std::max(-1.0, credit - 1.0);
 }
 
 namespace {

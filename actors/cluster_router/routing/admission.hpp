@@ -1,14 +1,10 @@
-// Who is let in, who waits, who is refused when there is not enough.
+// Who is let in and who is refused when there is not enough. Who waits: waiting_room.hpp.
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <span>
 #include <vector>
 
-#include "actors/cluster_router/routing/verdict.hpp"
 #include "cluster-config/policy/compiled.hpp"
-#include "messages/base/criticality.hpp"
 #include "messages/base/ids.hpp"
 #include "messages/base/rng.hpp"
 #include "messages/base/time.hpp"
@@ -26,34 +22,19 @@ class PlanGate {
   std::vector<double> credit_;
 };
 
-/// A request that found every engine of its class at its limit.
-struct Waiting {
-  Ticket ticket;
-  ClassIndex request_class;
-  Criticality criticality = Criticality::sheddable;
-  bool alone =
-      false;      ///< a retry, or bound to one engine: that it cannot go does not mean that its class cannot
-  Instant until;  ///< refused then
-};
-
-/// The bounded queues of all classes, as one list: the most critical first, then the earliest deadline.
-class WaitingRoom {
+/// What each class is owed by its floor: the share of its requests that is served whatever else waits.
+class FloorCredits {
  public:
-  /// Puts it in its place. A class whose queue of `depth` is full gives up its last, if that matters less than the
-  /// newcomer: that one is returned. Otherwise the newcomer itself is.
-  std::optional<Waiting> add(const Waiting& newcomer, std::size_t depth);
-  void remove(Ticket ticket);
-  /// The one whose time is up longest, if any is.
-  std::optional<Waiting> expired(Instant now) const;
-  /// The earliest `until`; end_of_time when nobody waits.
-  Instant earliest() const;
-  /// In order of precedence.
-  std::span<const Waiting> all() const { return waiting_; }
-  /// `to[i]` is the new row of class i, or none; those whose class is gone are taken out and returned.
-  std::vector<Waiting> remap(const std::vector<ClassIndex>& to);
+  /// `from[i]` is the old row of class i, or none.
+  void remap(const std::vector<ClassIndex>& from);
+  void offered(ClassIndex request_class, double floor_share);
+  void admitted(ClassIndex request_class);
+  /// One of its requests goes before all that is not owed.
+  bool owes(ClassIndex request_class) const { return credit_[request_class.at()] >= 1.0; }
 
  private:
-  std::vector<Waiting> waiting_;
+  static constexpr double most = 8;  ///< a class that was owed for long gets no more than this at once
+  std::vector<double> credit_;       ///< floor * offered - admitted, in [-1, most]
 };
 
 /// How fast requests leave: what Retry-After is computed from.

@@ -105,11 +105,13 @@ class Chooser {
   void search_class() {
     const std::size_t wanted = std::min<std::size_t>(constants_.draws, max_draws);
     const std::size_t start = rng_.below(row_.engines.size());
-    bool limited = false;
+    const std::size_t looked_at = std::min(row_.engines.size(), most_searched);
+    bool limited = looked_at < row_.engines.size();  // the others are not known to have been tried
     out_.count = std::min<std::uint8_t>(out_.count, max_candidates - max_draws);
-    for (std::size_t i = 0; i < row_.engines.size() && usable_ < wanted; ++i) {
+    for (std::size_t i = 0; i < looked_at && usable_ < wanted; ++i) {
       const EngineIndex engine = row_.engines[(start + i) % row_.engines.size()];
-      const CandidateFate bar = barred(engine);
+      const Belief belief = belief_of(around_, ask_, engine, now_);
+      const CandidateFate bar = barred(engine, belief);
       limited |= bar == CandidateFate::at_limit;
       if (bar != CandidateFate::penalised) continue;
       Candidate* candidate = find(engine);
@@ -120,11 +122,9 @@ class Chooser {
   }
 
   /// What bars an eligible engine; `penalised` stands for "nothing but perhaps its penalty".
-  CandidateFate barred(EngineIndex engine) const {
+  CandidateFate barred(EngineIndex engine, const Belief& belief) const {
     if (tried_.contains(engine)) return CandidateFate::tried;
-    const auto cap = static_cast<std::int64_t>(view_.at(engine).in_flight_cap);
-    if (around_.loads.own(engine).requests >= cap) return CandidateFate::at_limit;
-    return CandidateFate::penalised;
+    return no_room(around_, ask_, engine, belief) ? CandidateFate::at_limit : CandidateFate::penalised;
   }
 
   bool accept(Candidate& candidate) {
@@ -150,13 +150,13 @@ class Chooser {
     if (out_.count == max_candidates) return nullptr;
     Candidate& candidate = out_.candidates[out_.count++];
     candidate.engine = engine;
-    candidate.fate = barred(engine);
+    candidate.belief = belief_of(around_, ask_, engine, now_);
+    candidate.fate = barred(engine, candidate.belief);
     candidate.draws = 0;
     candidate.holder = false;
     candidate.weight = 0;
     candidate.penalty = static_cast<float>(around_.penalties.multiplier(engine, now_));
     candidate.matched_tokens = 0;
-    candidate.belief = {};
     candidate.cost = {};
     return &candidate;
   }
@@ -189,7 +189,6 @@ class Chooser {
       blocks = candidate.holder ? longest_.blocks
                                 : around_.cache.matched(candidate.engine, ask_.blocks.first(longest_.blocks));
     candidate.matched_tokens = std::min(ask_.prompt_tokens, static_cast<float>(blocks) * ask_.block_tokens);
-    candidate.belief = belief_of(around_, ask_, candidate.engine, now_);
     const double matched = static_cast<double>(candidate.matched_tokens);
     candidate.cost = cost_of(facts, constants_, ask_, candidate.belief, matched, planned);
     if (!kv_fits(facts, constants_, ask_, candidate.belief, matched)) candidate.fate = CandidateFate::kv_full;
@@ -272,6 +271,14 @@ bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const A
   const double wanted = static_cast<double>(belief.kv_tokens) + uncached(ask, matched_tokens) +
                         static_cast<double>(ask.output_tokens);
   return wanted <= constants.kv_guard * facts.kv_tokens;
+}
+
+bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
+  const EngineFacts& facts = around.view.at(engine);
+  if (around.loads.full(engine, facts.in_flight_cap)) return true;
+  if (!(facts.max_batch > 0) || around.view.policy->queue.target <= Duration::zero()) return false;
+  const double batches = full_batches[static_cast<std::size_t>(ask.criticality)];
+  return static_cast<double>(belief.requests) >= std::floor(batches * facts.max_batch);
 }
 
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {

@@ -27,6 +27,7 @@
 #include "actors/cluster_router/routing/penalty.hpp"
 #include "actors/cluster_router/routing/view.hpp"
 #include "messages/base/bounded.hpp"
+#include "messages/base/criticality.hpp"
 #include "messages/base/rng.hpp"
 #include "messages/schema/traffic.hpp"
 
@@ -35,12 +36,18 @@ namespace signalbox::routing {
 inline constexpr std::size_t max_draws = 8;
 inline constexpr std::size_t max_candidates = 16;
 inline constexpr std::size_t max_attempts = 8;
+/// Engines of a class looked at, from a random one on, when draws found none with room.
+inline constexpr std::size_t most_searched = 512;
+/// An engine that is believed to have this many times its largest batch has a queue: what comes now waits here instead.
+/// By Criticality: the critical need not wait until the router hears that a place is free.
+inline constexpr std::array<double, criticality_count> full_batches{1.0, 1.0, 1.1};
 /// A session leaves its engine when another costs less than this share of it.
 inline constexpr double session_slack = 0.5;
 
 /// A classified request, as decide() sees it. Tokens.
 struct Ask {
   ClassIndex request_class;
+  Criticality criticality = Criticality::standard;
   float prompt_tokens = 0;
   float output_tokens = 256;  ///< O, expected; > 0
   float context_tokens = 0;   ///< ctx, mean of its class while decoding
@@ -78,7 +85,7 @@ struct Candidate {
 /// Why there is an engine or none.
 enum class Outcome : std::uint8_t {
   chosen,
-  all_at_limit,   ///< eligible engines are there, each at its in-flight limit
+  all_at_limit,   ///< eligible engines are there, each at its in-flight limit or with a full batch
   none_left,      ///< every eligible engine has been tried
   none_eligible,  ///< no engine of the class may get new requests
 };
@@ -105,7 +112,7 @@ struct Surroundings {
 };
 
 /// Decides. No allocation, no lock; time linear in the candidates, as long as one of a few dozen draws is usable (when
-/// nearly all engines of a class are at their limit: in the class). The same arguments and generator give the same
+/// nearly all engines of a class are at their limit: in the class, up to most_searched). The same arguments and generator give the same
 /// decision, bit for bit.
 void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
             Decision& out);
@@ -116,6 +123,9 @@ CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, co
 /// Whether its KV memory would stay under the guard.
 bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask, const Belief& belief,
              double matched_tokens);
+/// Whether the engine is to get no more from here now: by the policy's cap, by our own limit, or because one more would
+/// wait there for a place in the batch. The latter two only if the policy has a queue target.
+bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief);
 /// What is believed of an engine now.
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now);
 

@@ -66,7 +66,7 @@ Instant Dispatcher::next_wake() const {
 Batch Dispatcher::drain(Instant now) { return state_->drain(now); }
 
 std::size_t Dispatcher::open() const { return state_->open; }
-std::size_t Dispatcher::waiting() const { return state_->room.all().size(); }
+std::size_t Dispatcher::waiting() const { return state_->room.size(); }
 
 DecisionId Dispatcher::decision_of(Ticket ticket) const {
   const OpenRequest* request = state_->find(ticket);

@@ -64,20 +64,25 @@ void Dispatcher::State::open_request(OpenRequest& request, RequestFacts&& facts,
   request.deadline = now + std::min(facts.deadline.value_or(longest), longest);
   request.criticality = classified.criticality;
   request.stateful = facts.stateful;
+  request.stream = facts.stream;
+  request.tenant = tenant_key(0, facts.tenant);
   request.session_hash = facts.session_hash;
   request.prompt_bytes = facts.prompt_bytes;
-  request.ask = ask_of(facts, classified.index);
+  request.ask = ask_of(facts, classified);
   request.pin_unknown = !facts.pinned_engine.empty() && !request.ask.pinned.valid();
   request.blocks = std::move(facts.blocks);
   request.tried.clear();
+  request.charged_tokens = 0;
   request.engine = {};
   request.attempts = 0;
   request.status = 0;
 }
 
-Ask Dispatcher::State::ask_of(const RequestFacts& facts, ClassIndex request_class) const {
+Ask Dispatcher::State::ask_of(const RequestFacts& facts, const policy::Classified& classified) const {
+  const ClassIndex request_class = classified.index;
   Ask ask = means[request_class.at()].ask(facts, view->at(request_class), options.block_bytes);
   ask.request_class = request_class;
+  ask.criticality = classified.criticality;
   ask.home = sessions.find(facts.session_hash);
   if (!facts.pinned_engine.empty())
     ask.pinned = view->find_engine(facts.pinned_engine).value_or(EngineIndex{});
@@ -97,6 +102,7 @@ void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request
   }
   schema::DemandRow& demand = counts.demand(request_class);
   ++demand.offered;
+  floors.offered(request_class, view->policy->at(request_class).floor_share);
   demand.prompt_tokens += static_cast<std::uint64_t>(request.ask.prompt_tokens);
 }
 
@@ -108,7 +114,7 @@ Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const Clas
   const Decision& chosen = choose(request, now);
   switch (chosen.outcome) {
     case Outcome::chosen:
-      if (owed_to_others(chosen.engine, request.criticality)) return wait(request, ticket, now);
+      if (owed_to_others(chosen.engine, request)) return wait(request, ticket, now);
       return forward(request, chosen, now);
     case Outcome::all_at_limit: return wait(request, ticket, now);
     case Outcome::none_left:
@@ -141,7 +147,7 @@ Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReas
   }
   Refuse answer{reason, status, Duration::zero()};
   if (status == 429 || status == 503)
-    answer.retry_after = drain_rate.retry_after(room.all().size(), view->policy->queue, now, rng);
+    answer.retry_after = drain_rate.retry_after(room.size(), view->policy->queue, now, rng);
   close(request, ticket, now);
   return answer;
 }

@@ -9,20 +9,40 @@ using schema::AttemptEnd;
 using schema::RefuseReason;
 using Phase = OpenRequest::Phase;
 
+namespace {
+
+/// One more token of each sequence there, this one included.
+float expected_token_s(const EngineFacts& facts, const Ask& ask, const Belief& belief) {
+  const double sequence_s = facts.b + facts.k * static_cast<double>(ask.context_tokens);
+  return static_cast<float>(facts.a + (static_cast<double>(belief.requests) + 1) * sequence_s);
+}
+
+}  // namespace
+
 Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen, Instant now) {
   const Candidate& candidate = chosen.candidates[chosen.chosen];
   const float missing = std::max(0.0f, request.ask.prompt_tokens - candidate.matched_tokens);
+  const EngineFacts& facts = view->at(chosen.engine);
   request.engine = chosen.engine;
+  request.ahead = loads.own(chosen.engine).requests;
+  request.expected_token_s = expected_token_s(facts, request.ask, candidate.belief);
+  request.expected_first_s =
+      static_cast<float>(facts.network_s + facts.c * static_cast<double>(missing)) + request.expected_token_s;
   request.hold = loads.take(
       chosen.engine,
       {static_cast<std::uint32_t>(missing), static_cast<std::uint32_t>(missing + request.ask.output_tokens)},
       now);
+  limits.sent(chosen.engine, request.ahead + 1, loads.limit(chosen.engine, facts.in_flight_cap), now);
   request.phase = Phase::sent;
   request.matched_tokens = candidate.matched_tokens;
   request.status = 0;
   request.began = now;
   request.first_byte = never_yet;
-  if (++request.attempts == 1) ++counts.demand(request.ask.request_class).admitted;
+  if (++request.attempts == 1) {
+    ++counts.demand(request.ask.request_class).admitted;
+    floors.admitted(request.ask.request_class);
+  }
+  charge(request, static_cast<double>(missing + request.ask.output_tokens), now);
   cache.sent(chosen.engine, request.blocks);
   counts.sent(chosen.engine, request.blocks);
   sessions.set(request.session_hash, chosen.engine);
@@ -34,13 +54,13 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
     attempt.engine = chosen.engine.value;
     attempt.began_us = record_us(now - request.arrived);
   }
-  const policy::Timeouts& limits = view->policy->timeouts;
+  const policy::Timeouts& times = view->policy->timeouts;
   const Duration left = std::max(Duration{1ms}, request.deadline - now);
   return {chosen.engine,
           request.attempts,
-          std::min(limits.connect, left),
-          std::min(limits.first_byte, left),
-          limits.gap,
+          std::min(times.connect, left),
+          std::min(times.first_byte, left),
+          times.gap,
           left};
 }
 
@@ -71,15 +91,33 @@ std::optional<Verdict> Dispatcher::State::retry(OpenRequest& request, Ticket tic
                              request.deadline - request.arrived};
   if (may_retry(view->policy->retry, failed, budget) != RetryAnswer::yes) return std::nullopt;
   if (request.deadline <= now || request.ask.pinned.valid()) return std::nullopt;
+  if (!request.ask.request_class.valid()) return std::nullopt;  // the policy in force has no such class
   if (request.engine.valid() && !request.tried.push(request.engine)) return std::nullopt;
   const Decision& chosen = choose(request, now);
-  const bool go = chosen.outcome == Outcome::chosen && !owed_to_others(chosen.engine, request.criticality);
+  const bool go = chosen.outcome == Outcome::chosen && !owed_to_others(chosen.engine, request);
   const bool stay = chosen.outcome == Outcome::chosen || chosen.outcome == Outcome::all_at_limit;
   if (!stay) return std::nullopt;
   budget.take();
   end_attempt(request, end, 0, now);
   if (go) return forward(request, chosen, now);
   return wait(request, ticket, now);
+}
+
+/// What this request costs its tenant is now `tokens` in all.
+void Dispatcher::State::charge(OpenRequest& request, double tokens, Instant now) {
+  const double more = tokens - static_cast<double>(request.charged_tokens);
+  shares.charge(request.ask.request_class, request.tenant, more, now);
+  request.charged_tokens = static_cast<float>(tokens);
+}
+
+/// The first byte of an answer came after `output_tokens` were made: 0 for a stream, all for a whole answer.
+void Dispatcher::State::measure_delay(const OpenRequest& request, double output_tokens, Instant now) {
+  if (!request.engine.valid() || request.status >= 400) return;
+  const AnswerDelay delay{request.began, to_seconds(now - request.began),
+                          static_cast<double>(request.expected_first_s) +
+                              output_tokens * static_cast<double>(request.expected_token_s),
+                          request.ahead, view->at(request.engine).curve_known};
+  loads.set_limit(request.engine, limits.answered(request.engine, delay, view->policy->queue.target, now));
 }
 
 void Dispatcher::State::learn(const OpenRequest& request, const Usage& usage) {
@@ -129,6 +167,7 @@ std::optional<Verdict> Dispatcher::State::head(OpenRequest& request, Ticket tick
 
 void Dispatcher::State::first_byte(OpenRequest& request, Instant now) {
   request.first_byte = now;
+  if (request.stream) measure_delay(request, 0, now);
   loads.prefilled(request.hold, now);
   request.blocks = PromptBlocks{};  // only a retry would have needed them
 }
@@ -140,7 +179,12 @@ void Dispatcher::State::finished(OpenRequest& request, Ticket ticket, AttemptEnd
     penalties.failure(request.engine, *kind, now);
   const AttemptEnd outcome = end == AttemptEnd::succeeded ? end_of_status(request.status) : end;
   end_attempt(request, outcome, usage.output_tokens, now);
-  if (outcome == AttemptEnd::succeeded && request.ask.request_class.valid()) learn(request, usage);
+  if (outcome == AttemptEnd::succeeded && request.ask.request_class.valid()) {
+    learn(request, usage);
+    const double missing = std::max(0.0f, request.ask.prompt_tokens - request.matched_tokens);
+    charge(request, missing + static_cast<double>(usage.output_tokens), now);
+    if (!request.stream) measure_delay(request, static_cast<double>(usage.output_tokens), now);
+  }
   if (RecordCore* core = record_of(request)) {
     core->status = request.status;
     core->output_tokens = static_cast<float>(usage.output_tokens);

@@ -97,7 +97,7 @@ schema::DecisionRecord Dispatcher::State::explain_next(const RequestFacts& facts
   if (!classified.admitted()) return record;
 
   fill_context(record, classified.index, contexts.back(), now);
-  Ask ask = ask_of(facts, classified.index);
+  Ask ask = ask_of(facts, classified);
   ask.blocks = facts.blocks;
   record.prompt_tokens = static_cast<double>(ask.prompt_tokens);
   record.output_tokens = static_cast<double>(ask.output_tokens);

@@ -10,9 +10,12 @@
 #include "actors/cluster_router/routing/class_means.hpp"
 #include "actors/cluster_router/routing/counts.hpp"
 #include "actors/cluster_router/routing/dispatcher.hpp"
+#include "actors/cluster_router/routing/engine_limits.hpp"
 #include "actors/cluster_router/routing/explain.hpp"
 #include "actors/cluster_router/routing/retry.hpp"
 #include "actors/cluster_router/routing/sessions.hpp"
+#include "actors/cluster_router/routing/tenant_shares.hpp"
+#include "actors/cluster_router/routing/waiting_room.hpp"
 
 namespace signalbox::routing {
 
@@ -26,8 +29,10 @@ struct OpenRequest {
   Instant deadline;
   Criticality criticality = Criticality::sheddable;
   bool stateful = false;
+  bool stream = false;
   bool pin_unknown = false;  ///< the engine that keeps its state is not in the table
   std::uint64_t session_hash = 0;
+  std::uint64_t tenant = 0;  ///< hash of its name
   std::uint64_t prompt_bytes = 0;
   Ask ask;  ///< without its blocks
   PromptBlocks blocks;
@@ -38,6 +43,10 @@ struct OpenRequest {
   std::uint32_t attempts = 0;
   std::uint16_t status = 0;
   float matched_tokens = 0;
+  float charged_tokens = 0;    ///< to its tenant
+  float expected_first_s = 0;  ///< time to the first token, if nothing waits at the engine
+  float expected_token_s = 0;  ///< of each output token
+  std::int64_t ahead = 0;      ///< in flight from here when it was sent
   Instant began;
   Instant first_byte = never_yet;
 };
@@ -60,7 +69,7 @@ struct Dispatcher::State {
   Ticket new_ticket();
   void open_request(OpenRequest& request, RequestFacts&& facts, const policy::Classified& classified,
                     std::uint64_t sequence, Instant now);
-  Ask ask_of(const RequestFacts& facts, ClassIndex request_class) const;
+  Ask ask_of(const RequestFacts& facts, const policy::Classified& classified) const;
   void note_opened(RecordCore& core, const OpenRequest& request, Instant now);
   Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
   const Decision& choose(OpenRequest& request, Instant now);
@@ -80,12 +89,14 @@ struct Dispatcher::State {
   std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
   void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
   void learn(const OpenRequest& request, const Usage& usage);
+  void charge(OpenRequest& request, double tokens, Instant now);
+  void measure_delay(const OpenRequest& request, double output_tokens, Instant now);
 
   // Those who wait.
   Verdict wait(OpenRequest& request, Ticket ticket, Instant now);
   std::optional<Ready> next_ready(Instant now);
   std::optional<Ready> first_that_may_go(Instant now);
-  bool owed_to_others(EngineIndex engine, Criticality criticality) const;
+  bool owed_to_others(EngineIndex engine, const OpenRequest& request) const;
   bool outranked(const OpenRequest& request) const;
 
   // Reading.
@@ -110,7 +121,10 @@ struct Dispatcher::State {
   LoadTable loads;
   Penalties penalties;
   CacheIndex cache;
+  EngineLimits limits;
   PlanGate gate;
+  FloorCredits floors;
+  TenantShares shares;
   WaitingRoom room;
   std::vector<Ticket> evicted;  ///< gave up their place in a queue and have to be told
   DrainRate drain_rate;

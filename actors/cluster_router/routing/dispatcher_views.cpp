@@ -77,6 +77,8 @@ void Dispatcher::State::follow_policy(const View* before) {
   const auto* old_rows = before == nullptr ? nullptr : &before->policy->classes;
   const auto from = match_names<ClassIndex>(old_rows, rows);
   gate.remap(from);
+  floors.remap(from);
+  shares.clear();
   counts.remap_classes(from);
   std::vector<ClassMeans> followed(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i)
@@ -102,6 +104,8 @@ void Dispatcher::State::follow_table(const View* before) {
   for (std::size_t i = 0; i < std::max(from.size(), old_size); ++i)
     same_rows &= i >= old_size || (i < from.size() && from[i] == EngineIndex(i));
   loads.remap(from);
+  limits.remap(from);
+  for (std::size_t e = 0; e < from.size(); ++e) loads.set_limit(EngineIndex(e), limits.limit(EngineIndex(e)));
   penalties.remap(from);
   counts.remap_engines(from);
   cache.resize(rows.size(), same_rows);
@@ -158,7 +162,7 @@ Batch Dispatcher::State::drain(Instant now) {
   batch.until = now;
   batch.block_bytes = options.block_bytes;
   batch.open = static_cast<std::uint32_t>(open);
-  batch.waiting = static_cast<std::uint32_t>(room.all().size());
+  batch.waiting = static_cast<std::uint32_t>(room.size());
   if (view != nullptr) {
     batch.policy = view->policy->hash;
     batch.table = view->table->content;

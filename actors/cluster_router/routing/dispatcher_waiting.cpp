@@ -14,7 +14,10 @@ Verdict Dispatcher::State::wait(OpenRequest& request, Ticket ticket, Instant now
   if (!retrying && (queue.depth == 0 || queue.max_wait <= Duration::zero() || outranked(request)))
     return refuse(request, ticket, RefuseReason::shed_by_limit, 429, now);
   request.phase = Phase::waiting;
-  const Waiting place{ticket, request.ask.request_class, request.criticality,
+  const Waiting place{ticket,
+                      request.ask.request_class,
+                      request.criticality,
+                      request.tenant,
                       retrying || request.ask.pinned.valid(),
                       std::min(now + queue.max_wait, request.deadline)};
   const auto given_up = room.add(place, queue.depth);
@@ -25,18 +28,21 @@ Verdict Dispatcher::State::wait(OpenRequest& request, Ticket ticket, Instant now
   return Wait{place.until};
 }
 
-/// Another request that matters at least as much waits for a place there.
-bool Dispatcher::State::owed_to_others(EngineIndex engine, Criticality criticality) const {
-  return std::ranges::any_of(room.all(), [&](const Waiting& w) {
-    return !w.alone && w.criticality >= criticality && view->at(w.request_class).eligible.contains(engine);
+/// Another request that goes before it waits for a place there.
+bool Dispatcher::State::owed_to_others(EngineIndex engine, const OpenRequest& request) const {
+  const bool owed = floors.owes(request.ask.request_class);
+  return std::ranges::any_of(room.flows(), [&](const WaitingRoom::Flow& w) {
+    if (w.alone || !view->at(w.request_class).eligible.contains(engine)) return false;
+    const bool other_owed = floors.owes(w.request_class);
+    return owed == other_owed ? w.criticality >= request.criticality : other_owed;
   });
 }
 
 /// It would be the first to be refused: something that matters more waits for the same engines.
 bool Dispatcher::State::outranked(const OpenRequest& request) const {
-  if (request.criticality != Criticality::sheddable) return false;
+  if (request.criticality != Criticality::sheddable || floors.owes(request.ask.request_class)) return false;
   const EngineSet& mine = view->at(request.ask.request_class).eligible;
-  return std::ranges::any_of(room.all(), [&](const Waiting& w) {
+  return std::ranges::any_of(room.flows(), [&](const WaitingRoom::Flow& w) {
     return w.criticality > request.criticality && view->at(w.request_class).eligible.intersects(mine);
   });
 }
@@ -65,7 +71,7 @@ std::optional<Ready> Dispatcher::State::next_ready(Instant now) {
 
 std::optional<Ready> Dispatcher::State::first_that_may_go(Instant now) {
   FixedVector<ClassIndex, 32> blocked;  // more classes than this wait: the rest is asked one by one
-  for (const Waiting& w : room.all()) {
+  for (const Waiting& w : room.next(shares, floors)) {
     if (!w.alone && blocked.contains(w.request_class)) continue;
     OpenRequest& request = requests[w.ticket.slot];
     const Decision& chosen = choose(request, now);

@@ -99,8 +99,7 @@ CandidateRow from_rest(const Surroundings& around, const Ask& ask, const Tried& 
   row.matched_tokens = matched;
   row.inflight = static_cast<double>(belief.requests);
   set_costs(row, cost_of(facts, view.policy->routing, ask, belief, matched, view.plan_in_force(now)));
-  if (row.fate == CandidateFate::not_drawn &&
-      around.loads.own(engine).requests >= static_cast<std::int64_t>(facts.in_flight_cap))
+  if (row.fate == CandidateFate::not_drawn && no_room(around, ask, engine, belief))
     row.fate = CandidateFate::at_limit;
   return row;
 }

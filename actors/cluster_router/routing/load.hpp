@@ -5,6 +5,7 @@
 // moves for each other router (reference: routing rule, section 2; xi is the whole cure of staleness).
 #pragma once
 
+#include <algorithm>
 #include <cassert>
 #include <cstdint>
 #include <vector>
@@ -65,15 +66,27 @@ class LoadTable {
   /// The view's reading of this engine describes this time: finds what was ours then.
   void reading(EngineIndex engine, Instant described_at);
 
+  /// No more than this is to be in flight from here, whatever the policy's cap.
+  void set_limit(EngineIndex engine, std::int64_t limit) { entries_[engine.at()].limit = limit; }
+  /// The lesser of the policy's cap and our own limit.
+  std::int64_t limit(EngineIndex engine, std::uint32_t cap) const {
+    return std::min(entries_[engine.at()].limit, static_cast<std::int64_t>(cap));
+  }
+  bool full(EngineIndex engine, std::uint32_t cap) const {
+    return own(engine).requests >= limit(engine, cap);
+  }
+
   const OwnLoad& own(EngineIndex engine) const { return entries_[engine.at()].own; }
   /// What was ours at the time that the reading describes.
   const OwnLoad& own_at_reading(EngineIndex engine) const { return entries_[engine.at()].at_reading; }
   std::size_t size() const { return entries_.size(); }
 
  private:
-  struct Entry {
+  /// What decide() reads of an engine here: one line of the cache.
+  struct alignas(64) Entry {
     OwnLoad own;
     OwnLoad at_reading;
+    std::int64_t limit = INT32_MAX;
   };
   /// The load was `load` until `until`, since the moment before.
   struct Past {

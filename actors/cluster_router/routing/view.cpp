@@ -84,7 +84,8 @@ void read_curve(const schema::EngineRow& row, const schema::EngineProfile* profi
   facts.b = measured ? profile->per_sequence_s : row.per_sequence_s;
   facts.k = measured ? profile->per_context_token_s : row.per_context_token_s;
   facts.c = measured ? profile->per_prefill_token_s : row.per_prefill_token_s;
-  if (!(facts.a > 0)) {
+  facts.curve_known = facts.a > 0;
+  if (!facts.curve_known) {
     facts.a = default_step_s;
     facts.b = default_per_sequence_s;
     facts.k = 0;

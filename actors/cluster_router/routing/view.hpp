@@ -60,7 +60,8 @@ struct alignas(64) EngineFacts {
   std::uint32_t in_flight_cap = 0;   ///< of this router, after ramping
   float capacity_factor = 1;
   HealthState state = HealthState::ready;
-  bool judged = false;  ///< a monitor has spoken; else `ready` is only assumed
+  bool judged = false;       ///< a monitor has spoken; else `ready` is only assumed
+  bool curve_known = false;  ///< declared or measured; else a guess
 };
 static_assert(sizeof(EngineFacts) == 128);
 

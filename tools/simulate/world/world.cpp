@@ -19,8 +19,10 @@ World::World(const Scenario& scenario)
       network_(scenario.config, scenario.network_jitter, rng_.split(1)),
       recorder_(scenario),
       bus_(queue_, [this](MemberId from, MemberId to) { return delay(from, to); }),
-      data_(queue_, network_, scenario.config, scenario.loads, scenario,
-            [this](const Outcome& outcome) { recorder_.record(outcome); }) {
+      data_(queue_, network_, scenario.config, scenario.loads, scenario, [this](const Outcome& outcome) {
+        recorder_.record(outcome);
+        if (watch_) watch_(outcome);
+      }) {
   bus_.set_tap(
       [this](const schema::Message& message, const schema::Envelope& envelope) { watch(message, envelope); });
   member_clusters_.emplace_back();  // the operator's place

@@ -27,6 +27,8 @@ class World {
 
   /// For those who want to look at single messages; before run().
   void set_tap(Bus::Tap tap) { tap_ = std::move(tap); }
+  /// The same for requests, each when it is over.
+  void set_watch(DataPlane::Record watch) { watch_ = std::move(watch); }
 
  private:
   struct Process;
@@ -63,6 +65,7 @@ class World {
   std::uint64_t snapshots_said_ = 0;
   std::vector<std::string> warnings_;
   Bus::Tap tap_;
+  DataPlane::Record watch_;
 };
 
 }  // namespace signalbox::simulate

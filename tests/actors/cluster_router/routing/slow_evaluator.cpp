@@ -68,7 +68,11 @@ class Rule {
     if (const auto* v = fleet_.heard[e].verdict) factor = v->capacity_factor;
     const double cap = std::max(
         1.0, std::ceil(fleet_.policy.limits.in_flight_cap * static_cast<double>(static_cast<float>(factor))));
-    return mine(e, now_).requests >= cap;
+    return mine(e, now_).requests >= cap || (full(e) > 0 && requests(e) >= full(e));
+  }
+  /// Whether 32 or 64 bits decide on that.
+  bool nearly_full(std::size_t e) const {
+    return full(e) > 0 && std::abs(requests(e) - full(e)) <= 1e-4 * full(e);
   }
 
   /// Leading blocks of the prompt that the engine holds.
@@ -135,6 +139,13 @@ class Rule {
   bool doubted(std::size_t e) const {
     const auto* v = fleet_.heard[e].verdict;
     return v != nullptr && !healthy(e) && v->state != HealthState::gone && v->state != HealthState::draining;
+  }
+
+  /// A queue begins at this number of requests; 0: never.
+  double full(std::size_t e) const {
+    if (to_seconds(fleet_.policy.queue.target) <= 0) return 0;
+    const double batches = ask_.criticality == Criticality::critical ? 1.1 : 1.0;
+    return std::floor(fleet_.table.engines[e].max_batch * batches);
   }
 
   Move mine(std::size_t e, Instant when) const {
@@ -213,6 +224,7 @@ class Rule {
 std::string check_candidate(const Rule& rule, const RawAsk& ask, const Candidate& c) {
   using schema::CandidateFate;
   const std::size_t e = c.engine.at();
+  if (rule.nearly_full(e)) return "";
   const std::string name = fmt::format("engine {} ({})", e, name_of(c.fate));
   const bool compared =
       c.fate == CandidateFate::chosen || c.fate == CandidateFate::dearer || c.fate == CandidateFate::kv_full;
@@ -291,11 +303,12 @@ std::string check_holders(const Rule& rule, const RawAsk& ask, const Decision& d
 std::string disagreement(const RawWorld& world, const RawAsk& ask, Instant now, const Decision& decision) {
   const Rule rule(world, ask, now);
   const std::size_t engines = world.fleet->table.engines.size();
-  std::size_t usable = 0, limited = 0, eligible = 0;
+  std::size_t usable = 0, limited = 0, eligible = 0, unsure = 0;
   for (std::size_t e = 0; e < engines; ++e) {
     if (ask.pinned ? ask.pinned != e : !rule.eligible(e)) continue;
     ++eligible;
     if (ask.tried.count(e) > 0) continue;
+    if (rule.nearly_full(e)) ++unsure;
     (rule.at_limit(e) ? limited : usable) += 1;
   }
   for (const Candidate& c : decision.considered())
@@ -304,7 +317,7 @@ std::string disagreement(const RawWorld& world, const RawAsk& ask, Instant now, 
     if (auto wrong = check_holders(rule, ask, decision, engines); !wrong.empty()) return wrong;
     return check_choice(rule, ask, decision);
   }
-  if (ask.pinned) return "";  // whether its engine may serve is a table of its own
+  if (ask.pinned || unsure > 0) return "";  // whether its engine may serve is a table of its own
   if (usable > 0) return fmt::format("nobody was chosen, though {} engines could serve", usable);
   if ((decision.outcome == Outcome::none_eligible) != (eligible == 0)) return "none_eligible is wrong";
   if ((decision.outcome == Outcome::all_at_limit) != (limited > 0)) return "all_at_limit is wrong";

@@ -30,6 +30,7 @@ struct RawWorld {
 
 struct RawAsk {
   std::size_t request_class;
+  Criticality criticality;
   double prompt, output, context, mean_uncached, block;
   std::vector<std::uint64_t> blocks;
   std::set<std::size_t> tried;

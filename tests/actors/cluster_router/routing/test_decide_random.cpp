@@ -38,6 +38,7 @@ class RandomWorld {
     const RawAsk raw = make_ask();
     Ask ask;
     ask.request_class = ClassIndex(raw.request_class);
+    ask.criticality = raw.criticality;
     ask.prompt_tokens = static_cast<float>(raw.prompt);
     ask.output_tokens = static_cast<float>(raw.output);
     ask.context_tokens = static_cast<float>(raw.context);
@@ -102,6 +103,7 @@ class RandomWorld {
     policy.routing.draws = static_cast<std::uint32_t>(1 + rng_.below(8));
     policy.routing.eta = rng_.uniform(0, 3);
     policy.routing.xi = rng_.uniform();
+    if (rng_.chance(0.3)) policy.queue.target = Duration::zero();
     policy.limits.in_flight_cap = static_cast<std::uint32_t>(rng_.chance(0.5) ? 256 : 1 + rng_.below(6));
     fleet_.routers = static_cast<std::uint32_t>(1 + rng_.below(4));
     fleet_.as_of = rng_.chance(0.2) ? at(100) - 61s : at(95);
@@ -209,6 +211,7 @@ class RandomWorld {
   RawAsk make_ask() {
     RawAsk ask;
     ask.request_class = rng_.below(2);
+    ask.criticality = rng_.chance(0.5) ? Criticality::critical : Criticality::sheddable;
     // Rounded as the router keeps them.
     const auto rounded = [](double x) { return static_cast<double>(static_cast<float>(x)); };
     ask.prompt = rounded(log_uniform(10, 50'000));

@@ -1,4 +1,4 @@
-// The parts that a decision rests on, one by one: penalties, load, caches, retries, admission, hashes.
+// The parts that a decision rests on, one by one: penalties, load, caches, retries, hashes.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 
-#include "actors/cluster_router/routing/admission.hpp"
 #include "actors/cluster_router/routing/cache_index.hpp"
 #include "actors/cluster_router/routing/decide.hpp"
 #include "actors/cluster_router/routing/retry.hpp"
@@ -229,51 +228,6 @@ BOOST_AUTO_TEST_CASE(retries_never_exceed_their_budget) {
       BOOST_REQUIRE(retries <= ratio * offered + burst + 1e-6);
     }
   }
-}
-
-BOOST_AUTO_TEST_CASE(the_plan_gate_admits_its_share_of_any_run_of_requests) {
-  for (const double share : {0.0, 0.01, 0.1, 1 / 3.0, 0.5, 0.77, 0.999, 1.0}) {
-    PlanGate gate;
-    gate.remap(std::vector<ClassIndex>(1));
-    std::vector<int> admitted{0};
-    for (int i = 0; i < 3'000; ++i)
-      admitted.push_back(admitted.back() + (gate.admit(ClassIndex(0), share) ? 1 : 0));
-    for (std::size_t i = 0; i < admitted.size(); i += 7)
-      for (std::size_t n : {1u, 10u, 100u, 1000u})
-        if (i + n < admitted.size())
-          BOOST_REQUIRE(std::abs(admitted[i + n] - admitted[i] - share * static_cast<double>(n)) <
-                        1.0 + 1e-6);
-  }
-}
-
-BOOST_AUTO_TEST_CASE(the_waiting_room_gives_up_its_least_for_a_more_critical_newcomer) {
-  WaitingRoom room;
-  const auto waiting = [](std::uint32_t slot, Criticality c, double until) {
-    return Waiting{{slot, 1}, ClassIndex(0), c, false, at(until)};
-  };
-  BOOST_TEST(!room.add(waiting(1, Criticality::standard, 5), 2).has_value());
-  BOOST_TEST(!room.add(waiting(2, Criticality::standard, 3), 2).has_value());
-  BOOST_TEST(room.all()[0].ticket.slot == 2u);  // the earlier deadline goes first
-  BOOST_TEST(room.add(waiting(3, Criticality::standard, 1), 2)->ticket.slot == 3u);
-  BOOST_TEST(room.add(waiting(4, Criticality::critical, 9), 2)->ticket.slot == 1u);
-  BOOST_TEST(room.all()[0].ticket.slot == 4u);
-  BOOST_TEST((room.earliest() == at(3)));
-  BOOST_TEST(!room.expired(at(2.9)).has_value());
-  BOOST_TEST(room.expired(at(3))->ticket.slot == 2u);
-}
-
-BOOST_AUTO_TEST_CASE(retry_after_is_the_time_to_drain_within_its_bounds) {
-  Rng rng(1);
-  DrainRate rate;
-  const policy::Queue bounds;
-  BOOST_TEST((rate.retry_after(0, bounds, at(0), rng) == bounds.retry_after_high));  // nothing leaves
-  for (int i = 0; i < 1'000; ++i) rate.left(at(i * 0.1));                            // ten a second
-  for (int i = 0; i < 100; ++i) {
-    const double wait = to_seconds(rate.retry_after(99, bounds, at(100), rng));
-    BOOST_TEST((wait >= 8 && wait <= 13), wait);
-    BOOST_TEST(wait == std::round(wait));
-  }
-  BOOST_TEST((rate.retry_after(0, bounds, at(100), rng) == 1s));
 }
 
 }  // namespace signalbox::routing::test
