@@ -23,8 +23,13 @@ struct EasyDeleter {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
+struct ListDeleter {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
 struct Transfer {
   std::unique_ptr<CURL, EasyDeleter> handle;
+  std::unique_ptr<curl_slist, ListDeleter> headers;
   ScrapeResult result;
   Fetcher::Done done;
   Fetcher::Trust trust;
@@ -125,6 +130,11 @@ class Fetcher::Thread {
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, transfer->error);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer.get());
+    if (!what.post.empty()) {
+      transfer->headers.reset(curl_slist_append(nullptr, "content-type: application/json"));
+      curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transfer->headers.get());
+      curl_easy_setopt(handle, CURLOPT_COPYPOSTFIELDS, what.post.c_str());
+    }
     {
       const std::lock_guard lock(mutex_);
       arriving_.push_back(std::move(transfer));

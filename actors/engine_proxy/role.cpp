@@ -8,6 +8,7 @@
 
 #include "actors/engine_proxy/fetcher.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
+#include "actors/engine_proxy/trusts.hpp"
 
 namespace signalbox::engine_proxy {
 
@@ -49,34 +50,6 @@ bool cares_for(const kit::Process& process, const config::Engine& engine) {
     return std::find(row->engines.begin(), row->engines.end(), engine.name) != row->engines.end();
   return row->cluster == engine.cluster;
 }
-
-/// How the engines with https are recognised. Shared by the actors; read anew when the process reloads.
-class Trusts {
- public:
-  Fetcher::Trust of(const EngineName& engine) const {
-    const std::lock_guard lock(mutex_);
-    const auto found = by_engine_.find(engine);
-    return found == by_engine_.end() ? nullptr : found->second;
-  }
-  /// What was known before stays for an engine whose files cannot be read. Errors: the first one.
-  Status load(const std::vector<config::Engine>& engines) {
-    Status out;
-    net::TlsTrust trust;
-    for (const config::Engine& engine : engines) {
-      auto client = trust.client_for(engine.url, engine.tls_identity, engine.tls_authorities);
-      const std::lock_guard lock(mutex_);
-      if (client)
-        by_engine_[engine.name] = *std::move(client);
-      else if (out)
-        out = tl::unexpected(std::move(client.error()).within(engine.name.str()));
-    }
-    return out;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::map<EngineName, Fetcher::Trust> by_engine_;
-};
 
 }  // namespace
 

@@ -1,16 +1,51 @@
 #include "actors/health_monitor/role.hpp"
 
+#include "actors/engine_proxy/fetcher.hpp"
+#include "actors/engine_proxy/trusts.hpp"
 #include "actors/health_monitor/machine/machine.hpp"
 
 namespace signalbox::health_monitor {
 
+namespace {
+
+constexpr engine_proxy::Fetcher::Limits probe_limits{64, 64u << 10};
+
+ProbeFault fault_of(engine_proxy::FetchFault fault) {
+  switch (fault) {
+    case engine_proxy::FetchFault::none: return ProbeFault::none;
+    case engine_proxy::FetchFault::untrusted:
+    case engine_proxy::FetchFault::unreachable: return ProbeFault::unreachable;
+    case engine_proxy::FetchFault::timed_out: return ProbeFault::timed_out;
+    case engine_proxy::FetchFault::malformed: return ProbeFault::malformed;
+  }
+  return ProbeFault::malformed;
+}
+
+}  // namespace
+
 Status start(kit::Process& process) {
+  auto fetcher = std::make_shared<engine_proxy::Fetcher>(probe_limits);
+  auto trusts = std::make_shared<engine_proxy::Trusts>();
+  if (auto loaded = trusts->load(process.config().engines); !loaded) return loaded;
+  process.on_reload([&process, trusts] {
+    if (const auto loaded = trusts->load(process.config().engines); !loaded)
+      process.log(schema::Severity::critical, "tls_not_reloaded", loaded.error().text());
+  });
   process.host<Machine>(
       "health-monitor",
       [&process] {
-        return Machine({process.id(), kit::fleet_table(process.config()), 1s, 200ms});
+        Options options;
+        options.id = process.id();
+        options.table = kit::fleet_table(process.config());
+        return Machine(std::move(options));
       },
-      [](const kit::None&, const kit::Teller<Machine>&) {});
+      [fetcher, trusts, &process](const Probe& probe, const kit::Teller<Machine>& tell) {
+        fetcher->start({probe.number, 0, probe.url, probe.timeout, probe.post},
+                       trusts->of(process.config().engines[probe.engine.at()].name),
+                       [tell](engine_proxy::ScrapeResult result) {
+                         tell(Probed{result.number, fault_of(result.fault), result.status});
+                       });
+      });
   return {};
 }
 

@@ -32,6 +32,8 @@ schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, Durat
   out.resident_bytes = resident_bytes();
   out.messages_in = total.accepted;
   for (const std::uint64_t dropped : total.dropped) out.messages_refused += dropped;
+  out.messages_refused += stats.keys_refused;
+  out.messages_refused -= total.dropped_for(Drop::duplicate);
   out.endpoint = forwarder.endpoints().subscribe;
   return out;
 }

@@ -24,12 +24,13 @@ enum class Evidence : std::uint8_t {
   ejection_capped,
   panic,
   never_seen,
+  probe_failing,
 };
 
 /// One monitor's word on one engine.
 struct HealthVerdict {
   static constexpr MessageInfo info{10,
-                                    1,
+                                    2,
                                     "health_verdict",
                                     "verdict/<engine>/<monitor>/",
                                     "whether an engine may serve, at which capacity, and why",
@@ -68,16 +69,17 @@ struct HealthVerdict {
 
 enum class Severity : std::uint8_t { info, warning, critical };
 
-/// Something that a person should know, raised and cleared.
+/// Something that a person should know, raised and cleared. While it stands it is repeated each 10 s: one that is not
+/// heard of for longer than it is kept has lost its author.
 struct Alert {
   static constexpr MessageInfo info{11,
-                                    1,
+                                    2,
                                     "alert",
-                                    "alert/<name>/",
+                                    "alert/<name>/<author>/",
                                     "something that a person should know, raised or cleared",
                                     every_role,
                                     Protection::mac,
-                                    1h,
+                                    35s,
                                     4096};
 
   ProcessName name;
@@ -86,6 +88,8 @@ struct Alert {
   std::string summary;
   std::string look_closer;
   std::string subject;
+  std::string owner;
+  std::string runbook;
 
   static constexpr auto fields() {
     using T = Alert;
@@ -96,6 +100,8 @@ struct Alert {
         field(4, "summary", &T::summary, "what happened, with numbers").at_most(1024),
         field(5, "look_closer", &T::look_closer, "the command that shows more").at_most(256),
         field(6, "subject", &T::subject, "the engine, cluster or process that it is about").at_most(128),
+        field(7, "owner", &T::owner, "whose it is to mend").at_most(64),
+        field(8, "runbook", &T::runbook, "where it is written what to do").at_most(256),
     };
   }
 };
@@ -118,6 +124,7 @@ struct signalbox::EnumTable<signalbox::schema::Evidence> {
       EnumRow{"ejection_capped", "it looks bad, but the policy's ejection cap is reached"},
       EnumRow{"panic", "too few look ready: the panic rule holds"},
       EnumRow{"never_seen", "nothing has been heard of it yet"},
+      EnumRow{"probe_failing", "the monitor's own probes of it fail"},
   };
 };
 template <>

@@ -11,9 +11,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 
 from bus_watch import BusWatch  # noqa: E402
+import faulty_solver  # noqa: E402
 from faults import Rig  # noqa: E402
 from figures import Figures  # noqa: E402
-from fleet import EXAMPLES, Fleet, example  # noqa: E402
+from fleet import EXAMPLES, Fleet, example, find_binary  # noqa: E402
 
 SIZE = os.environ.get("SIGNALBOX_TEST_SIZE") or "ci"
 FIGURES = Figures(SIZE == "soak")
@@ -54,7 +55,9 @@ def impatient() -> str:
 
 @pytest.fixture(scope="session")
 def shared_rig(tmp_path_factory):
-    fleet = Fleet(tmp_path_factory.mktemp("chaos"), two_monitors(), impatient())
+    folder = tmp_path_factory.mktemp("chaos")
+    binary = faulty_solver.install(folder / "bin", find_binary())
+    fleet = Fleet(folder / "fleet", two_monitors(), impatient(), binary)
     try:
         fleet.up()
         yield Rig(fleet, BusWatch(fleet))

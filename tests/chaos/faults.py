@@ -5,12 +5,17 @@ import os
 import pathlib
 import signal
 import socket
+import subprocess
 import time
 import urllib.request
 
+import pytest
+
+import faulty_solver
 from bus_watch import BusWatch
 from fleet import Fleet, wait_for
 from load import Load, chat, unlike
+from member import Keys, Member, place_of
 
 OPTIMIZERS = ["optimizer-1", "optimizer-2"]
 CONTROL_PLANE = [*OPTIMIZERS, "monitor", "monitor-2", "keeper", "proxy-east", "proxy-west", "bus-1", "bus-2"]
@@ -25,6 +30,10 @@ class Rig:
         self._down: set[str] = set()
         self._frozen: set[int] = set()
         self._faulty: set[str] = set()
+        self._full: set[str] = set()
+        self.rested_at = 0.0
+        self.loads: list[Load] = []
+        self._members: list[Member] = []
 
     # --- the launcher
 
@@ -95,13 +104,38 @@ class Rig:
         (self._faulty.add if faults else self._faulty.discard)(engine)
         return time.monotonic()
 
+    def solver_fault(self, optimizer: str | None, fault: str = "") -> None:
+        """One optimizer's solver fails from now on; None: nobody's."""
+        faulty_solver.set_fault(self.fleet.binary, optimizer, fault)
+
+    def fill_disk(self, name: str) -> None:
+        """Nothing can be written to a process's state folder any more: a full file system lies over it."""
+        folder = self.fleet.state / "processes" / name
+        if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "full", folder]).returncode != 0:
+            pytest.skip("mounting a file system takes root")
+        self._full.add(name)
+        (folder / "full").write_bytes(bytes(4096))
+
+    def member(self, keys: Keys, forwarder: str = "bus-1") -> Member:
+        """Somebody on the bus who is not ours."""
+        self._members.append(Member(place_of(self.fleet, forwarder), keys))
+        return self._members[-1]
+
     # --- whole again
 
     def mend(self) -> None:
+        while self.loads:
+            self.loads.pop().stop()
+        while self._members:
+            self._members.pop().close()
         for pid in list(self._frozen):
             self.thaw(pid)
         for engine in list(self._faulty):
             self.engine_fault(engine)
+        for name in list(self._full):
+            subprocess.run(["umount", self.fleet.state / "processes" / name], check=True)
+            self._full.discard(name)
+        self.solver_fault(None)
         if self._down:
             self.bring_back(sorted(self._down))
 
@@ -139,7 +173,8 @@ def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] 
     urls = list(rig.urls.values())
     def send(n: int):
         return chat(urls[n % len(urls)], models[n // len(urls) % len(models)], unlike(n + 1_000_000 * seed), tokens, stream=stream)
-    return Load(send, rate_per_s, seed)
+    rig.loads.append(Load(send, rate_per_s, seed))
+    return rig.loads[-1]
 
 
 def bad(answers) -> list:

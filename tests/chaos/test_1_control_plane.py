@@ -1,11 +1,17 @@
 """Leaders, monitors, forwarders and the whole control plane fail; requests do not."""
 
+import os
+import signal
 import statistics
 import time
 
-from faults import CONTROL_PLANE, TOKENS, bad, client_load, cpu_seconds
+from faults import CONTROL_PLANE, OPTIMIZERS, TOKENS, bad, client_load, cpu_seconds
 from fleet import wait_for
 from load import chat, unlike
+
+REST_S = 5.5  # how long an optimizer that resigned does not stand
+PERIOD_S = 1.0  # of plans, in the laptop's configuration
+
 
 def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
@@ -21,7 +27,8 @@ def test_leader_killed(rig, figures, size, seed):
         # One that its launcher starts again says that it leads no more; one that stays dead must be missed.
         killed = rig.kill(leader) if n % 3 == 2 else rig.kill_and_hold([leader])
         times.append(rig.bus.adoption("every router has the successor's snapshot", lambda v: v[0] > term, killed, 30))
-        rig.mend()
+        if n % 3 != 2:
+            rig.bring_back([leader])
     answers = load.stop()
     figures("times killed", len(times))
     figures("successor's snapshot on all routers, median", statistics.median(times), "s", most=2)
@@ -85,3 +92,59 @@ def test_control_plane_dead(rig, figures, size, seed):
     figures("median latency, change", abs(p50 / p50_before - 1), "share", most=0.10)
     figures("killed router serves again after", first.began + first.total_s - killed, "s", most=1)
     assert first.snapshot not in ("", "0.0"), "by the snapshot that it had kept"
+
+
+def test_solver_fails(rig, figures, size, seed):
+    """Leader's solver hangs, returns NaN, crashes, finds no solution."""
+    load = client_load(rig, 20, seed)
+    held, replaced = [], []
+    for fault in ("hang", "nan", "crash", "infeasible")[:size("solver_faults")]:
+        leader = wait_for("one leads and one stands by", rig.leader, 30)
+        term, since = rig.term(), time.monotonic()
+        rig.solver_fault(leader, fault)
+        rig.bus.alert("plan-held", since)
+        hold = rig.bus.first("the plan is held", "routing_snapshot", lambda h: h.source == leader and h.body["kind"] == "hold", since, 20)
+        before = max(h.at for h in rig.bus.of("routing_snapshot", 0, leader) if h.body["kind"] == "optimal" and h.at < hold.at)
+        replaced.append(rig.bus.adoption("a successor plans", lambda v: v[0] > term, since, 30))
+        holds = {h.version for h in rig.bus.of("routing_snapshot", since, leader) if h.body["kind"] == "hold"}
+        assert 1 <= len(holds) <= 3, f"{fault}: replaced after three periods, not {len(holds)}"
+        rig.solver_fault(None)
+        rig.rested_at = time.monotonic() + REST_S
+        held.append(hold.at - before - PERIOD_S)
+    answers = load.stop()
+    figures("hold plan, after a new one was due", max(held), "s", most=1)
+    figures("successor's snapshot on all routers, after the first failure", max(replaced), "s", most=6)
+    figures("failed requests", len(bad(answers)), most=0, exact=True)
+
+
+def test_monitor_starved(rig, figures, size):
+    """CPU starved to 10 % for the monitor."""
+    began, pid = time.monotonic(), rig.freeze("monitor")
+    while time.monotonic() < began + size("monitor_starved_s"):
+        os.kill(pid, signal.SIGCONT)
+        time.sleep(0.01)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(0.09)
+    rig.thaw(pid)
+    time.sleep(1)
+    verdicts = rig.bus.of("health_verdict", began, "monitor")
+    assert len(verdicts) > 3, "it still speaks"
+    figures("verdicts while starved", len(verdicts))
+    figures("healthy engines declared gone or suspect", sum(h.body["state"] in ("gone", "suspect") for h in verdicts), most=0, exact=True)
+
+
+def test_disk_full(rig, figures, seed):
+    """Disk full: of the standby when the leader dies, and of a router."""
+    time.sleep(max(0.0, rig.rested_at - time.monotonic()))  # who just resigned does not stand
+    leader = wait_for("one leads and one stands by", rig.leader, 30)
+    standby = next(o for o in OPTIMIZERS if o != leader)
+    router = rig.bus.routers[0]
+    rig.fill_disk(standby)
+    rig.fill_disk(router)
+    load = client_load(rig, 30, seed)
+    term, killed = rig.term(), rig.kill(leader)
+    rig.bus.adoption("the leader leads again, since its standby cannot", lambda v: v[0] > term and v[1] == leader, killed, 30)
+    assert rig.bus.alert("term-not-kept", killed).source == standby
+    assert rig.bus.alert("state-not-kept", killed, timeout_s=20).source == router
+    answers = load.stop()
+    figures("failed requests", len(bad(answers)), most=0, exact=True)

@@ -1,6 +1,7 @@
 """What is said by those who may not say it, and those who listen badly."""
 
 import itertools
+import multiprocessing
 import random
 import socket
 import threading
@@ -9,7 +10,7 @@ import time
 import zmq
 
 from faults import bad, client_load, resident_bytes
-from member import KINDS, Member, endpoints, incarnation_after, keys_of, stranger
+from member import KINDS, Member, incarnation_after, keys_of, place_of, shout, stranger
 
 FORWARDERS = ["bus-1", "bus-2"]
 FORGED = 1 << 41  # sequences of forgeries start here: no honest process gets that far
@@ -17,7 +18,7 @@ FORGED = 1 << 41  # sequences of forgeries start here: no honest process gets th
 
 def captured(fleet, count: int) -> list[list[bytes]]:
     """Messages as they pass, from a member's own ear."""
-    listener = Member(fleet, keys_of(fleet, "tool"))
+    listener = Member(place_of(fleet, FORWARDERS[0]), keys_of(fleet, "tool"))
     ear = listener.listen("", rcvtimeo=2000)
     frames = [ear.recv_multipart() for _ in range(count)]
     listener.close()
@@ -64,8 +65,10 @@ def heard_twice_or_forged(rig, since: float) -> list:
 
 def garbage(fleet, rng: random.Random, count: int) -> None:
     """Bytes that are no ZeroMQ, on both of a forwarder's ports."""
+    places = [place_of(fleet, name) for name in FORWARDERS]
     for n in range(count):
-        port = int(endpoints(fleet, FORWARDERS[n % 2])[n // 2 % 2].rpartition(":")[2])
+        place = places[n % 2]
+        port = int((place.publish, place.subscribe)[n // 2 % 2].rpartition(":")[2])
         with socket.create_connection(("127.0.0.1", port), timeout=5) as line:
             greeting = bytes.fromhex("ff00000000000000017f") if n % 3 else b""
             line.sendall(greeting + rng.randbytes(rng.randrange(1, 2000)))
@@ -80,17 +83,19 @@ def test_forged_messages(rig, figures, size, seed):
     began = time.monotonic()
     sent = 0
     for forwarder, keys in itertools.product(FORWARDERS, (stranger(rig.fleet), keys_of(rig.fleet, "proxy-west"))):
-        member = Member(rig.fleet, keys, forwarder)
+        member = rig.member(keys, forwarder)
         assert member.connects(3 if keys.id != "stranger" else 0.5) == (keys.id != "stranger")
         for frames in itertools.islice(forgeries(member, honest, rng), each):
             member.out.send_multipart(frames)
             sent += 1
             if sent % 500 == 0:
                 time.sleep(0.02)  # the queue of what is not yet on the wire is finite
-        member.out.send_multipart([b"order/all/", b"", bytes(17 << 20), b""])  # longer than any message
         time.sleep(0.3)
-        member.close()
+    shouter = multiprocessing.get_context("spawn").Process(
+        target=shout, args=(place_of(rig.fleet, FORWARDERS[0]), keys_of(rig.fleet, "proxy-west"), 17 << 20))
+    shouter.start()
     garbage(rig.fleet, rng, 40)
+    shouter.join(timeout=20)
     last = time.monotonic()
     rig.bus.adoption("plans go on", lambda v: True, last, 20)
     assert {name: row["pid"] for name, row in rig.processes().items()} == pids, "nobody died"
@@ -104,17 +109,17 @@ def test_stalled_and_passing_subscribers(rig, figures, size, seed):
     """Stalled subscriber; subscribers coming and going."""
     pids = [rig.pid(name) for name in FORWARDERS]
     before = [resident_bytes(pid) for pid in pids]
-    members = [Member(rig.fleet, keys_of(rig.fleet, "tool"), name) for name in FORWARDERS]
+    members = [rig.member(keys_of(rig.fleet, "tool"), name) for name in FORWARDERS]
     stalled = [m.listen("", rcvhwm=1, rcvbuf=4096) for m in members]
     for member in members:
-        member.wait_joined(rig.fleet)
+        member.wait_joined()
     peak, stop = list(before), threading.Event()
 
     def flood():
         body = {1: "flood", 2: False, 3: 0, 4: "x" * 1000, 5: "y" * 250, 6: ""}
         while not stop.is_set():
             for member in members:
-                member.say("alert", "alert/flood/", body)
+                member.say("alert", f"alert/flood/{member.keys.id}/", body)
             time.sleep(0.002)
     thread = threading.Thread(target=flood)
     thread.start()
@@ -143,9 +148,9 @@ def test_monitor_lies(rig, figures, size, seed):
     """Monitor killed; monitor that lies."""
     load = client_load(rig, 30, seed)
     rig.kill_and_hold(["monitor-2"])
-    liar = Member(rig.fleet, keys_of(rig.fleet, "monitor-2"))
+    liar = rig.member(keys_of(rig.fleet, "monitor-2"))
     liar.counter = incarnation_after(rig.fleet, "monitor-2")
-    liar.wait_joined(rig.fleet)
+    liar.wait_joined()
     victims = rig.bus.engines[::2]
 
     def lie(seconds: float) -> float:

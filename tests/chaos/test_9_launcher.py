@@ -20,8 +20,9 @@ def test_launcher_killed(rig, figures):
     figures("children ended after", time.monotonic() - killed, "s", most=1)
     # Restarted engines are called ready when their shares are ramped up; clients are served before.
     rig.fleet.signalbox("up", "--detach", "--free-ports", "--wait", "1", check=False)
-    rig.urls = {r: rig.fleet.url(r) for r in rig.bus.routers}
-    wait_for("`up` works again", lambda: all(chat(url, "m-small", "again", 8).good for url in rig.urls.values()), 30)
+    wait_for("the launcher answers", lambda: rig.fleet.signalbox("status", check=False).returncode == 0, 30)
+    urls = [rig.fleet.url(router) for router in rig.bus.routers]
+    wait_for("`up` works again", lambda: all(chat(url, "m-small", "again", 8).good for url in urls), 30)
 
 
 def lives(pid: int) -> bool:

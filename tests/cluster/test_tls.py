@@ -155,7 +155,7 @@ def test_an_engine_that_shows_another_certificate_is_alerted_and_sent_nothing(se
     certificates.make("pinned", "DNS:nobody")
     secure.signalbox("restart", "e1")
     raised = wait_for("an alert names the engine", lambda: [row for row in secure.inspect("alerts")["alerts"]
-                                                            if row["alert"] == "untrusted-e1"], 20)
+                                                            if row["alert"] == "engine-untrusted-e1"], 20)
     assert raised[0]["severity"] == "critical" and raised[0]["subject"] == "e1"
     for number in range(20):
         answer = chat(url, "m-large", unlike(1000 + number), max_tokens=2, context=trust)

@@ -359,12 +359,23 @@ std::vector<Table> show_health(const FleetView& view, Instant now) {
 
 std::vector<Table> show_alerts(const FleetView& view, Instant now) {
   Table table{"alerts",
-              {{"alert"}, {"severity"}, {"subject", 0, 2}, {"age_s", 1}, {"summary"}, {"look_closer", 0, 1}},
+              {{"alert"},
+               {"severity"},
+               {"subject", 0, 2},
+               {"raised_by", 0, 4},
+               {"age_s", 1},
+               {"owner", 0, 3},
+               {"summary"},
+               {"look_closer", 0, 1},
+               {"runbook", 0, 5}},
               {}};
-  for (const auto& [name, heard] : view.alerts)
-    table.rows.push_back({cell(name.str()), cell(name_of(heard.message.severity)),
-                          cell(heard.message.subject), seconds(heard.age(now)), cell(heard.message.summary),
-                          cell(heard.message.look_closer)});
+  for (const auto& [key, heard] : view.alerts) {
+    const schema::Alert& alert = heard.message;
+    if (heard.age(now) > schema::Alert::info.keep) continue;  // who raised it speaks no more
+    table.rows.push_back({cell(alert.name.str()), cell(name_of(alert.severity)), cell(alert.subject),
+                          cell(key.second.str()), seconds(heard.age(now)), cell(alert.owner),
+                          cell(alert.summary), cell(alert.look_closer), cell(alert.runbook)});
+  }
   return {table};
 }
 

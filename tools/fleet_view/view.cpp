@@ -54,9 +54,9 @@ void FleetView::on(const schema::Delivery& delivery, Instant now) {
                 ++sent_blocks[known->engines[row.engine.at()].name];
         } else if constexpr (std::is_same_v<T, schema::Alert>) {
           if (message.raised)
-            alerts.insert_or_assign(message.name, std::move(latest));
+            alerts.insert_or_assign({message.name, from}, std::move(latest));
           else
-            alerts.erase(message.name);
+            alerts.erase({message.name, from});
         } else if constexpr (std::is_same_v<T, schema::Policy>) {
           if (!policy || policy->message.hash != message.hash)
             compiled = policy::compile(message.text).policy;

@@ -38,7 +38,8 @@ class FleetView {
   std::map<ProcessName, Heard<schema::SnapshotReceipt>> receipts;  ///< by router
   std::map<ProcessName, Heard<schema::DemandReport>> demands;      ///< by router
   std::map<ProcessName, Heard<schema::OutcomeReport>> outcomes;    ///< by router
-  std::map<ProcessName, Heard<schema::Alert>> alerts;              ///< raised ones
+  /// Raised ones, by name and who raised them.
+  std::map<std::pair<ProcessName, ProcessName>, Heard<schema::Alert>> alerts;
   std::map<EngineName, Heard<schema::EngineProfile>> profiles;
   std::map<EngineName, Heard<schema::CacheDigest>> caches;
   std::map<EngineName, std::uint64_t>

@@ -15,8 +15,8 @@ constexpr Duration view_every = 100ms;  ///< new readings reach the loops within
 constexpr Duration keep_every = 5s;     ///< snapshots are kept this often at most
 constexpr Duration tidy_every = 1s;
 constexpr Duration router_lifetime = 5s;
-constexpr std::string_view old_alert = "snapshot-old", refused_alert = "snapshot-refused",
-                           untrusted_alert = "engine-untrusted";
+constexpr auto old_alert = kit::AlertName::snapshot_old, refused_alert = kit::AlertName::snapshot_refused,
+               untrusted_alert = kit::AlertName::engine_untrusted;
 
 std::string bytes_of(const schema::Message& message) {
   const schema::Bytes bytes = codec::encode(message);
@@ -153,8 +153,7 @@ void Machine::answer(const schema::RoutingSnapshot& snapshot, const Judgement& j
   effects.note("snapshot_refused", why, schema::Severity::warning);
   if (judgement.reason == schema::ReceiptReason::illegal ||
       judgement.reason == schema::ReceiptReason::implausible_term)
-    alerts_.raise(refused_alert, schema::Severity::critical, why, "signalbox inspect snapshot",
-                  options_.id.str(), now, effects);
+    alerts_.raise(refused_alert, why, options_.id.str(), now, effects);
 }
 
 void Machine::say_receipt(schema::ReceiptReason reason, const SnapshotVersion& version, std::string detail,
@@ -245,9 +244,9 @@ void Machine::keep(Instant now, Effects& effects) {
 /// Nothing is lost but the quick start of the next life: say the rest that was to be said later, and try again then.
 void Machine::on_persist_failed(const kit::Persist& failed, Instant now, Effects& effects) {
   alerts_.raise(
-      "state-not-kept", schema::Severity::warning,
+      kit::AlertName::state_not_kept,
       fmt::format("{} could not be written; a restarted router would start without it", failed.name),
-      "signalbox status", options_.id.str(), now, effects);
+      options_.id.str(), now, effects);
   kept_policy_.clear();
   kept_table_ = {};
   kept_snapshot_ = {};
@@ -301,9 +300,8 @@ void Machine::watch_age(Instant now, Effects& effects) {
   const Duration warn = plans_.policy()->stale.snapshot_warn;
   const bool old = plans_.snapshot() && now - plans_.as_of() > warn;
   if (!old) return alerts_.clear(old_alert, effects);
-  alerts_.raise(old_alert, schema::Severity::warning,
-                fmt::format("the snapshot in force is older than {} s", to_seconds(warn)),
-                "signalbox inspect leader", options_.id.str(), now, effects);
+  alerts_.raise(old_alert, fmt::format("the snapshot in force is older than {} s", to_seconds(warn)),
+                options_.id.str(), now, effects);
 }
 
 /// Raised while an engine shows another certificate than the fleet table names: it is served again, or it has left the table.
@@ -329,10 +327,10 @@ void Machine::watch_identities(const routing::Batch& batch, Instant now, Effects
   std::erase_if(untrusted_, [&](const auto& known) { return !kit::find_engine(table, known.first); });
   if (untrusted_.empty()) return alerts_.clear(untrusted_alert, effects);
   const auto& [engine, text] = *untrusted_.begin();
-  alerts_.raise(untrusted_alert, schema::Severity::critical,
+  alerts_.raise(untrusted_alert,
                 fmt::format("{} of {} engines {} not trusted and sent nothing; {}: {}", untrusted_.size(),
                             table.engines.size(), untrusted_.size() == 1 ? "is" : "are", engine, text),
-                "signalbox inspect engines", engine.str(), now, effects);
+                engine.str(), now, effects);
 }
 
 Instant Machine::next_due(Instant now) const {

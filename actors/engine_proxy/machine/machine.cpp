@@ -43,7 +43,8 @@ std::optional<double> mean_between(const std::optional<Accumulated>& before,
 Machine::Machine(Options options)
     : options_(std::move(options)),
       adapter_(&adapter_of(options_.kind)),
-      life_(options_.kept, options_.fresh) {
+      life_(options_.kept, options_.fresh),
+      alerts_(options_.engine.str()) {
   signal_.cluster = options_.cluster;
   signal_.engine = options_.engine;
   signal_.incarnation = life_.incarnation();
@@ -90,12 +91,11 @@ void Machine::take(const ScrapeResult& result, Instant now, Effects& effects) {
 
 /// An engine that shows another certificate than it must is more than unreachable: somebody may stand in its place.
 void Machine::watch_identity(const ScrapeResult& result, Instant now, Effects& effects) {
-  const std::string name = "untrusted-" + options_.engine.str().substr(0, 48);
+  constexpr auto name = kit::AlertName::engine_untrusted;
   if (result.fault == FetchFault::none) return alerts_.clear(name, effects);
   if (result.fault == FetchFault::untrusted)
-    alerts_.raise(name, schema::Severity::critical,
-                  fmt::format("{} is not trusted: {}", options_.engine, result.detail.substr(0, 512)),
-                  "signalbox inspect engines", options_.engine.str(), now, effects);
+    alerts_.raise(name, fmt::format("{} is not trusted: {}", options_.engine, result.detail.substr(0, 512)),
+                  options_.engine.str(), now, effects);
   alerts_.repeat_due(now, effects);
 }
 

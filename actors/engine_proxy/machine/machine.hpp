@@ -23,6 +23,7 @@ struct StartScrape {
   std::size_t page = 0;
   std::string url;
   Duration timeout{};
+  std::string post = {};  ///< JSON to be posted; empty: a GET
 };
 
 /// `untrusted`: its certificate is not the one that the fleet table names.

@@ -20,9 +20,8 @@ constexpr int listen_share = 5;  ///< a leader that hears too little looks again
 constexpr std::uint64_t most_failed_solves = 3;
 /// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
 constexpr double least_gain = 0.2;
-constexpr std::string_view plan_alert = "plan-held", coverage_alert = "coverage-low",
-                           refused_alert = "plan-refused";
-constexpr std::string_view look_at_leader = "signalbox inspect leader";
+constexpr auto plan_alert = kit::AlertName::plan_held, coverage_alert = kit::AlertName::coverage_low,
+               refused_alert = kit::AlertName::plan_refused;
 
 std::uint64_t number_in(const std::string& text) {
   std::uint64_t out = 0;
@@ -185,9 +184,8 @@ void Machine::resign(std::string_view why, Instant now, Effects& effects) {
 /// A leader that cannot make its term durable does not lead.
 void Machine::on_persist_failed(const kit::Persist&, Instant now, Effects& effects) {
   resign("the term could not be made durable", now, effects);
-  alerts_.raise("term-not-kept", schema::Severity::critical,
-                "an optimizer cannot write its term and does not lead", look_at_leader, options_.id.str(),
-                now, effects);
+  alerts_.raise(kit::AlertName::term_not_kept, "an optimizer cannot write its term and does not lead",
+                options_.id.str(), now, effects);
   effects.wake_at(next_due(now));
 }
 
@@ -208,12 +206,12 @@ void Machine::plan(Instant now, Effects& effects) {
   holding_ = heard < policy_->lead.coverage;
   if (holding_) {
     alerts_.raise(
-        coverage_alert, schema::Severity::critical,
+        coverage_alert,
         fmt::format(
             "signals of only {:.0f} % of the engines are heard, the policy wants {:.0f} %; the plan in "
             "force is kept",
             100 * heard, 100 * policy_->lead.coverage),
-        "signalbox inspect engines", options_.id.str(), now, effects);
+        options_.id.str(), now, effects);
     return;
   }
   alerts_.clear(coverage_alert, effects);
@@ -258,8 +256,7 @@ void Machine::solve_failed(std::string_view fault, const std::string& detail, co
                            double heard, Instant now, Effects& effects) {
   ++failed_solves_;
   effects.note("no_plan", fmt::format("{}: {}", fault, detail), schema::Severity::warning);
-  alerts_.raise(plan_alert, schema::Severity::critical,
-                fmt::format("no new plan ({}): the hold plan is in force", fault), look_at_leader,
+  alerts_.raise(plan_alert, fmt::format("no new plan ({}): the hold plan is in force", fault),
                 options_.id.str(), now, effects);
   solved_.reset();
   if (failed_solves_ >= most_failed_solves && election_->has_standby(now)) {
@@ -275,9 +272,9 @@ void Machine::hold(const Facts& facts, double heard, Instant now, Effects& effec
   const auto published =
       publish(*std::move(held), facts, heard, "no new plan: what was in force is held", now, effects);
   if (!published)
-    alerts_.raise(refused_alert, schema::Severity::critical,
+    alerts_.raise(refused_alert,
                   "verification refuses the hold plan too; nothing is published: " + published.error().text(),
-                  look_at_leader, options_.id.str(), now, effects);
+                  options_.id.str(), now, effects);
 }
 
 Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Facts& facts, double heard,

@@ -16,8 +16,11 @@ namespace {
 /// Failed readings in a row after which an engine is suspect, and gone.
 constexpr std::uint64_t suspect_after = 2;
 constexpr std::uint64_t gone_after = 3;
-/// Successes that routers must have seen lately to vouch for an engine, and failures to accuse it.
-constexpr double vouching = 0.5;
+/// Silence of this improbability is noticed, though not before half of the policy's soft limit.
+constexpr double late_phi = 3;
+/// Failed probes in a row after which the monitor believes its own eye.
+constexpr std::uint32_t blind_after = 3, refused_after = 2, barren_after = 2;
+/// Failures that routers must have seen lately to accuse an engine.
 constexpr double accusing = 3;
 /// Share of failures from which an engine is degraded, and suspect.
 constexpr double degraded_share = 0.2;
@@ -38,32 +41,36 @@ class Judge {
     }
     silence();
     readings();
+    probes();
     progress();
     outcomes();
     slowness();
     if (e_.drain_ordered) found_ = {HealthState::draining, Why::ordered, "an operator ordered it", 0, false};
-    found_.suspicion = to_seconds(e_.silence) / std::max(e_.expected_interval_s, 0.01) * std::numbers::log10e;
+    found_.suspicion = e_.suspicion;
     return found_;
   }
 
  private:
-  bool vouched() const { return e_.succeeded >= vouching; }
-
   void find(HealthState state, Why why, std::string detail) {
     if (kit::badness(state) <= kit::badness(found_.state)) return;
     found_.state = state, found_.evidence = why, found_.detail = std::move(detail);
   }
 
   void silence() {
-    if (e_.silence <= stale_.signal_soft) return;
+    const bool late = e_.suspicion >= late_phi && e_.silence > stale_.signal_soft / 2;
+    if (!late && e_.silence <= stale_.signal_hard) return;
     const double seconds = to_seconds(e_.silence);
     if (e_.silence <= stale_.signal_hard)
       return find(HealthState::degraded, Why::signals_late, fmt::format("no signal for {:.1f} s", seconds));
+    if (!e_.proxy_lives && e_.eye.unreachable >= refused_after && !e_.vouched)
+      return find(
+          HealthState::suspect, Why::engine_unreachable,
+          fmt::format("its proxy is silent for {:.0f} s, and the monitor cannot connect to it", seconds));
     if (!e_.proxy_lives)
       return find(
           HealthState::degraded, Why::signals_late,
           fmt::format("its proxy is silent for {:.0f} s: nothing speaks against the engine itself", seconds));
-    if (vouched())
+    if (e_.vouched)
       return find(HealthState::degraded, Why::signals_late,
                   fmt::format("no signal for {:.0f} s, but requests to it succeed", seconds));
     find(HealthState::suspect, Why::signals_late, fmt::format("no signal for {:.0f} s", seconds));
@@ -78,11 +85,23 @@ class Judge {
     const auto why = refused ? Why::engine_errors : Why::engine_unreachable;
     const std::string detail =
         fmt::format("{} readings in a row failed: {}", failed, sentence_of(e_.signal->scrape));
-    found_.confirmed = !vouched() && e_.unreached > 0 && e_.signal->scrape == ScrapeState::unreachable;
-    if (failed >= gone_after && !vouched()) return find(HealthState::gone, why, detail);
-    if (failed >= gone_after)
-      return find(HealthState::degraded, why, detail + ", but requests to it succeed");
-    if (failed >= suspect_after || found_.confirmed) find(HealthState::suspect, why, detail);
+    const bool others = e_.unreached > 0 || e_.eye.unreachable >= refused_after;
+    found_.confirmed = !e_.vouched && others && e_.signal->scrape == ScrapeState::unreachable;
+    if (failed < suspect_after && !found_.confirmed) return;
+    if (e_.vouched) return find(HealthState::degraded, why, detail + ", but requests to it succeed");
+    if (e_.eye.answers && !refused)
+      return find(HealthState::degraded, why, detail + ", but it answers the monitor");
+    find(failed >= gone_after ? HealthState::gone : HealthState::suspect, why, detail);
+  }
+
+  void probes() {
+    if (e_.vouched) return;
+    if (e_.eye.barren >= barren_after)
+      return find(HealthState::suspect, Why::probe_failing,
+                  fmt::format("asked {} times for one token, it gave none", e_.eye.barren));
+    if (e_.eye.failed >= blind_after)
+      find(HealthState::degraded, Why::probe_failing,
+           fmt::format("{} of the monitor's probes in a row failed", e_.eye.failed));
   }
 
   void progress() {
@@ -128,6 +147,11 @@ void Outcomes::hear(const schema::OutcomeRow& row, Instant now) {
   failed_ = failed_ * fading + unreached +
             static_cast<double>(row.timeouts + row.server_errors + row.broken_streams);
   at_ = now;
+  if (row.succeeded + row.first_bytes > 0)
+    good_at_ = now;
+  else if (unreached + static_cast<double>(row.timeouts + row.server_errors) > 0)
+    good_at_ = never_yet;  // what it did before speaks for it no more
+  if (row.attempts > 0 || row.inflight > 0) used_at_ = now;
 }
 
 Finding judge(const Evidence& evidence, const policy::Stale& stale) { return Judge(evidence, stale).run(); }

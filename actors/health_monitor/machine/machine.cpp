@@ -10,29 +10,40 @@ namespace signalbox::health_monitor {
 
 namespace {
 
-/// A wake this late was the monitor's own doing.
-constexpr Duration own_lateness = 500ms;
+/// Lateness of a wake beyond this was the monitor's own doing.
+constexpr Duration own_lateness = 20ms;
 
 bool taken_out(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
-
-std::vector<std::vector<std::size_t>> sets_by_model(const schema::FleetTable& table) {
-  std::map<ModelName, std::vector<std::size_t>> by_model;
-  for (std::size_t i = 0; i < table.engines.size(); ++i)
-    for (const ModelName& model : table.engines[i].models) by_model[model].push_back(i);
-  std::vector<std::vector<std::size_t>> out;
-  for (auto& [model, engines] : by_model) out.push_back(std::move(engines));
-  return out;
-}
 
 }  // namespace
 
 Machine::Machine(Options options)
     : options_(std::move(options)),
       policy_(std::make_shared<policy::CompiledPolicy>()),
-      sets_(sets_by_model(options_.table)) {}
+      sets_(sets_of(options_.table)) {}
+
+/// By model, and, where a model is served in several regions, by model and region.
+std::vector<Machine::Set> Machine::sets_of(const schema::FleetTable& table) {
+  std::map<ModelName, std::map<std::string, std::vector<std::size_t>>> by_model;
+  for (std::size_t i = 0; i < table.engines.size(); ++i)
+    for (const ModelName& model : table.engines[i].models)
+      by_model[model][table.clusters[table.engines[i].cluster.at()].region.str()].push_back(i);
+  std::vector<Set> out;
+  for (const auto& [model, by_region] : by_model) {
+    Set whole{model, {}, true};
+    for (const auto& [region, engines] : by_region) {
+      whole.engines.insert(whole.engines.end(), engines.begin(), engines.end());
+      if (by_region.size() > 1) out.push_back({model, engines, false});
+    }
+    std::sort(whole.engines.begin(), whole.engines.end());
+    out.push_back(std::move(whole));
+  }
+  return out;
+}
 
 const kit::RoleInfo& Machine::role_info() {
-  static constexpr std::string_view hears[] = {"engine_signal", "outcome_report", "policy", "order", "beat"};
+  static constexpr std::string_view hears[] = {"engine_signal", "outcome_report", "policy",
+                                               "order",         "beat",           "keep_alive"};
   static constexpr std::string_view says[] = {"health_verdict", "alert", "order_receipt"};
   static constexpr kit::RoleInfo info{Role::health_monitor, "decides which engines may serve, and why", hears,
                                       says};
@@ -41,6 +52,7 @@ const kit::RoleInfo& Machine::role_info() {
 
 void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
   if (delivery.envelope.source != options_.id) heard_anything_ = now;
+  watch_.hear(delivery, now);
   if (const auto* signal = std::get_if<schema::EngineSignal>(&delivery.message)) {
     if (const auto row = kit::find_engine(options_.table, signal->engine); row && started_)
       rows_[row->at()].patient.hear(*signal, delivery.envelope.source, now - delivery.age);
@@ -80,14 +92,24 @@ void Machine::hear_order(const schema::Order& order, Effects& effects) {
                                : fmt::format("no engine '{}' in the fleet table", order.engine)});
 }
 
+void Machine::on(const Input& answer, Instant now, Effects&) {
+  if (const auto open = probing_.extract(answer.number); !open.empty())
+    rows_[open.mapped()].patient.probes().took(answer, now);
+}
+
 void Machine::on_wake(Instant now, Effects& effects) {
   if (!started_) {
     started_ = true;
-    for (std::size_t i = 0; i < options_.table.engines.size(); ++i)
-      rows_.push_back({Patient(now), {}, 0, never_yet, true});
+    const std::size_t engines = options_.table.engines.size();
+    for (std::size_t i = 0; i < engines; ++i) {
+      const Duration turn =
+          options_.probe * static_cast<std::int64_t>(i) / static_cast<std::int64_t>(engines);
+      rows_.push_back({Patient(now, Probes(options_.probe, now + turn)), {}, 0, false, never_yet, true});
+    }
   } else if (now - due_ > own_lateness) {
     for (Row& row : rows_) row.patient.forgive(now - due_);
     for (auto& [id, heard] : beats_) heard += now - due_;
+    watch_.forgive(now - due_);
     heard_anything_ += heard_anything_ == never_yet ? Duration{} : now - due_;
   }
   if (now >= due_) {
@@ -103,6 +125,9 @@ void Machine::look(Instant now, Effects& effects) {
     std::vector<Finding> findings;
     for (const Row& row : rows_)
       findings.push_back(row.patient.find(proxy_lives(row.patient.proxy(), now), policy_->stale, now));
+    for (std::size_t i = 0; i < rows_.size(); ++i)
+      rows_[i].doubted = findings[i].state != HealthState::ready || taken_out(rows_[i].patient.state()) ||
+                         rows_[i].patient.misread();
     cap_ejections(findings);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       Row& row = rows_[i];
@@ -115,14 +140,43 @@ void Machine::look(Instant now, Effects& effects) {
   }
   if (was_isolated != isolated_)
     for (Row& row : rows_) row.changed = true;
+  if (heard_anything_ != never_yet) probe(now, effects);
   say_verdicts(now, effects);
   alerts(now, effects);
+}
+
+void Machine::probe(Instant now, Effects& effects) {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    Row& row = rows_[i];
+    const auto kind = row.patient.probes().due(row.doubted, row.patient.idle(now), now);
+    if (!kind) continue;
+    Probe probe = probe_of(EngineIndex(i), *kind);
+    row.patient.probes().started(*kind, probe.number = ++probes_, now);
+    std::erase_if(probing_, [&](const auto& open) { return open.second == i; });
+    probing_.emplace(probe.number, i);
+    effects.command(std::move(probe));
+  }
+}
+
+Probe Machine::probe_of(EngineIndex engine, ProbeKind kind) const {
+  const schema::EngineRow& row = options_.table.engines[engine.at()];
+  Probe out;
+  out.kind = kind;
+  out.engine = engine;
+  out.timeout = Probes::timeout_of(kind);
+  if (kind == ProbeKind::health) {
+    out.url = row.url + (row.kind == EngineKind::openai ? "/v1/models" : "/health");
+  } else {
+    out.url = row.url + "/v1/completions";
+    out.post = fmt::format(R"({{"model":"{}","prompt":"1","max_tokens":1}})", row.models.front());
+  }
+  return out;
 }
 
 /// Within each set of engines that serve a model, at most the policy's share (but at least one engine) is taken out;
 /// one that looks well again but is still held out counts.
 void Machine::cap_ejections(std::vector<Finding>& findings) const {
-  for (const auto& set : sets_) {
+  for (const auto& [model, set, whole] : sets_) {
     const auto most = std::max<std::size_t>(
         1, static_cast<std::size_t>(policy_->eject.max_share * static_cast<double>(set.size())));
     std::vector<std::size_t> out;
@@ -141,8 +195,8 @@ void Machine::cap_ejections(std::vector<Finding>& findings) const {
     for (std::size_t k = most; k < out.size(); ++k) {
       Finding& finding = findings[out[k]];
       if (!taken_out(finding.state)) continue;
-      finding.detail =
-          fmt::format("{}; {} of {} engines of its model are out already", finding.detail, most, set.size());
+      finding.detail = fmt::format("{}; {} of {} engines of its model are out already{}", finding.detail,
+                                   most, set.size(), whole ? "" : " in its region");
       finding.state = HealthState::degraded;
       finding.evidence = schema::Evidence::ejection_capped;
     }
@@ -169,34 +223,41 @@ void Machine::say_verdicts(Instant now, Effects& effects) {
 
 void Machine::alerts(Instant now, Effects& effects) {
   alerts_.repeat_due(now, effects);
-  if (isolated_)
-    alerts_.raise("monitor-isolated", schema::Severity::critical,
-                  "the monitor hears nobody; its verdicts are held", "signalbox inspect routers",
-                  options_.id.str(), now, effects);
-  else
-    alerts_.clear("monitor-isolated", effects);
+  const std::string& self = options_.id.str();
+  alerts_.set(isolated_, kit::AlertName::monitor_isolated, "the monitor hears nobody; its verdicts are held",
+              self, now, effects);
   std::size_t out = 0;
-  std::string names;
+  std::string names, silent, panicking;
+  const auto add = [](std::string& list, const std::string& word) {
+    if (list.size() < 200) list += (list.empty() ? "" : ", ") + word;
+  };
   for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const EngineName& engine = options_.table.engines[i].name;
+    if (rows_[i].patient.silence(now) > policy_->stale.signal_hard) add(silent, engine.str());
     if (!taken_out(rows_[i].patient.state())) continue;
     ++out;
-    if (names.size() < 200) names += (names.empty() ? "" : ", ") + options_.table.engines[i].name.str();
+    add(names, engine.str());
   }
-  const bool panic = static_cast<double>(rows_.size() - out) <
-                     policy_->eject.panic_below * static_cast<double>(rows_.size());
-  if (panic)
-    alerts_.raise("panic", schema::Severity::critical,
-                  fmt::format("{} of {} engines are out ({}): suspicion is ignored by routers", out,
-                              rows_.size(), names),
-                  "signalbox inspect engines", options_.id.str(), now, effects);
-  else
-    alerts_.clear("panic", effects);
-  if (out > 0)
-    alerts_.raise("engines-out", schema::Severity::warning,
-                  fmt::format("{} of {} engines are out: {}", out, rows_.size(), names),
-                  "signalbox inspect engines", options_.id.str(), now, effects);
-  else
-    alerts_.clear("engines-out", effects);
+  for (const Set& set : sets_)
+    if (const double in = static_cast<double>(set.engines.size() - out_of(set));
+        set.whole && in < policy_->eject.panic_below * static_cast<double>(set.engines.size()))
+      add(panicking, fmt::format("{} ({} of {} engines out)", set.model, out_of(set), set.engines.size()));
+  alerts_.set(!panicking.empty(), kit::AlertName::panic,
+              fmt::format("too few engines look ready; suspicion is ignored by routers: {}", panicking), self,
+              now, effects);
+  alerts_.set(out > 0, kit::AlertName::engines_out,
+              fmt::format("{} of {} engines are out: {}", out, rows_.size(), names), self, now, effects);
+  alerts_.set(
+      !isolated_ && !silent.empty(), kit::AlertName::signals_stale,
+      fmt::format("no signal for over {:.0f} s of {}", to_seconds(policy_->stale.signal_hard), silent), self,
+      now, effects);
+  if (!isolated_) watch_.alerts(alerts_, self, now, effects);
+}
+
+std::size_t Machine::out_of(const Set& set) const {
+  return static_cast<std::size_t>(std::count_if(set.engines.begin(), set.engines.end(), [&](std::size_t i) {
+    return taken_out(rows_[i].patient.state());
+  }));
 }
 
 bool Machine::hears_nobody(Instant now) const {

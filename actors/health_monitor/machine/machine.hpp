@@ -2,8 +2,9 @@
 //
 // A monitor that lost its senses must not take the fleet with it, so three rules stand over every finding. It may take
 // out, by its own judgement, only the policy's share of the engines that serve a model; what is over that share is called
-// degraded, oldest fall first. An engine that its proxy and the routers both found unreachable is out of the cap: that is
-// no judgement. A monitor that hears nobody repeats its last verdicts and says that it is isolated.
+// degraded, oldest fall first; the same holds within each region. An engine that its proxy and either the routers or the
+// monitor's own probes found unreachable is out of the cap: that is no judgement. A monitor that hears nobody repeats its
+// last verdicts and says that it is isolated.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/health_monitor/machine/fleet_watch.hpp"
 #include "actors/health_monitor/machine/patient.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "actors/kit/shape/alerts.hpp"
@@ -23,7 +25,8 @@ struct Options {
   ProcessName id;
   schema::FleetTable table;
   Duration repeat = 1s;   ///< how often a verdict is said again
-  Duration look = 200ms;  ///< how often everything is judged anew
+  Duration look = 100ms;  ///< how often everything is judged anew
+  Duration probe = 5s;    ///< between own probes of an engine that nobody doubts; zero: none
 };
 
 struct EngineView {
@@ -41,15 +44,15 @@ struct View {
 
 class Machine {
  public:
-  using Input = kit::None;
-  using Command = kit::None;
+  using Input = Probed;
+  using Command = Probe;
   using Effects = kit::Effects<Command>;
 
   explicit Machine(Options options);
   static const kit::RoleInfo& role_info();
 
   void on(const schema::Delivery& delivery, Instant now, Effects& effects);
-  void on(const Input&, Instant, Effects&) {}
+  void on(const Input& answer, Instant now, Effects& effects);
   void on_wake(Instant now, Effects& effects);
   void on_persist_failed(const kit::Persist&, Instant, Effects&) {}
   View view() const;
@@ -59,8 +62,15 @@ class Machine {
     Patient patient;
     Finding finding;
     double factor = 0;
+    bool doubted = false;  ///< before any cap
     Instant say_at = never_yet;
     bool changed = true;
+  };
+
+  struct Set {
+    ModelName model;
+    std::vector<std::size_t> engines;
+    bool whole = true;  ///< all that serve the model, not those of one region
   };
 
   void hear_outcomes(const schema::OutcomeReport& report, Instant now);
@@ -68,16 +78,23 @@ class Machine {
   void hear_order(const schema::Order& order, Effects& effects);
   void look(Instant now, Effects& effects);
   void cap_ejections(std::vector<Finding>& findings) const;
+  void probe(Instant now, Effects& effects);
+  Probe probe_of(EngineIndex engine, ProbeKind kind) const;
+  std::size_t out_of(const Set& set) const;
   void say_verdicts(Instant now, Effects& effects);
   void alerts(Instant now, Effects& effects);
   bool hears_nobody(Instant now) const;
   bool proxy_lives(const ProcessName& proxy, Instant now) const;
+  static std::vector<Set> sets_of(const schema::FleetTable& table);
 
   Options options_;
   kit::PolicyPtr policy_;
   kit::AlertBook alerts_;
-  std::vector<Row> rows_;                       ///< by EngineIndex
-  std::vector<std::vector<std::size_t>> sets_;  ///< engines that serve one model: what caps count within
+  std::vector<Row> rows_;  ///< by EngineIndex
+  std::vector<Set> sets_;  ///< what caps and panic count within
+  FleetWatch watch_;
+  std::map<std::uint64_t, std::size_t> probing_;  ///< number of an open probe -> row
+  std::uint64_t probes_ = 0;
   std::map<ProcessName, Instant> beats_;
   Instant heard_anything_ = never_yet;
   Instant due_ = never_yet;

@@ -11,6 +11,9 @@ namespace {
 
 bool fallen(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
 
+/// How long no router must have used an engine before the monitor asks it for a token.
+constexpr Duration unused = 20s;
+
 /// True if tokens moved between two readings, or there was nothing that could have moved them.
 bool moved(const schema::EngineSignal& before, const schema::EngineSignal& now) {
   if (!now.running || *now.running < 1) return true;
@@ -22,10 +25,7 @@ bool moved(const schema::EngineSignal& before, const schema::EngineSignal& now) 
 }  // namespace
 
 void Patient::hear(const schema::EngineSignal& signal, const ProcessName& proxy, Instant now) {
-  if (heard_at_ != never_yet) {
-    const double interval = to_seconds(now - heard_at_);
-    interval_s_ += 0.1 * (std::clamp(interval, 0.01, 10.0) - interval_s_);
-  }
+  accrual_.heard(now);
   const bool reborn = signal_ && !(signal_->incarnation == signal.incarnation);
   if (reborn) {
     outcomes_.clear();
@@ -35,23 +35,24 @@ void Patient::hear(const schema::EngineSignal& signal, const ProcessName& proxy,
     moved_at_ = now;
   signal_ = signal;
   proxy_ = proxy;
-  heard_at_ = now;
 }
 
 void Patient::forgive(Duration lateness) {
-  listened_since_ += lateness;
-  if (heard_at_ != never_yet) heard_at_ += lateness;
+  accrual_.forgive(lateness);
+  probes_.forgive(lateness);
   if (moved_at_ != never_yet) moved_at_ += lateness;
 }
 
 Finding Patient::find(bool proxy_lives, const policy::Stale& stale, Instant now) const {
   Evidence evidence;
   evidence.signal = signal_ ? &*signal_ : nullptr;
-  evidence.silence = now - (signal_ ? heard_at_ : listened_since_);
-  evidence.expected_interval_s = interval_s_;
+  evidence.silence = accrual_.silence(now);
+  evidence.suspicion = accrual_.phi(now);
   evidence.proxy_lives = proxy_lives;
   // A silent proxy cannot tell whether tokens move.
   if (signal_ && evidence.silence <= stale.signal_soft) evidence.stuck = now - moved_at_;
+  evidence.vouched = outcomes_.vouch(now);
+  evidence.eye = probes_.eye(now);
   evidence.succeeded = outcomes_.succeeded(now);
   evidence.unreached = outcomes_.unreached(now);
   evidence.failed = outcomes_.failed(now);
@@ -59,6 +60,11 @@ Finding Patient::find(bool proxy_lives, const policy::Stale& stale, Instant now)
   Finding finding = judge(evidence, stale);
   finding.confirmed |= confirmed_ && fallen(finding.state);
   return finding;
+}
+
+bool Patient::idle(Instant now) const {
+  return signal_ && signal_->scrape == schema::ScrapeState::ok && signal_->running.value_or(1) < 1 &&
+         outcomes_.idle_for(now) > unused;
 }
 
 double Patient::flaps(Instant now) const {

@@ -6,6 +6,7 @@
 
 #include <optional>
 
+#include "actors/health_monitor/machine/accrual.hpp"
 #include "actors/health_monitor/machine/judge.hpp"
 
 namespace signalbox::health_monitor {
@@ -16,7 +17,8 @@ class Patient {
   static constexpr Duration hold_better = 1s;
   static constexpr Duration flap_memory = 60s;
 
-  explicit Patient(Instant since) : listened_since_(since), since_(since) {}
+  /// `probes`: see there.
+  Patient(Instant since, Probes probes) : probes_(probes), accrual_(since), since_(since) {}
 
   void hear(const schema::EngineSignal& signal, const ProcessName& proxy, Instant now);
   void hear(const schema::OutcomeRow& row, Instant now) { outcomes_.hear(row, now); }
@@ -34,17 +36,21 @@ class Patient {
   double capacity_factor(const policy::Health& health, const Finding& finding, Instant now) const;
   const ProcessName& proxy() const { return proxy_; }
   Incarnation incarnation() const { return signal_ ? signal_->incarnation : Incarnation{}; }
-  Instant heard_at() const { return heard_at_; }
+  Duration silence(Instant now) const { return accrual_.silence(now); }
+  /// Its proxy's last reading failed.
+  bool misread() const { return signal_ && signal_->failed_readings > 0; }
+  Probes& probes() { return probes_; }
+  /// It has no work, and no router has used it for a while.
+  bool idle(Instant now) const;
 
  private:
   double flaps(Instant now) const;
   bool ramping(Instant now) const { return ramp_from_ != never_yet && now < ramp_from_ + ramp; }
 
-  Instant listened_since_;
+  Probes probes_;
+  Accrual accrual_;  ///< of its proxy's words on it
   std::optional<schema::EngineSignal> signal_;
   ProcessName proxy_;
-  Instant heard_at_ = never_yet;
-  double interval_s_ = 1;
   Instant moved_at_ = never_yet;  ///< when tokens last moved, or there was nothing to do
   Outcomes outcomes_;
   bool drained_ = false;

@@ -34,16 +34,15 @@ bool VerdictBook::hear(const schema::HealthVerdict& verdict, const ProcessName& 
 const schema::HealthVerdict* VerdictBook::of(const EngineName& engine, Instant now) const {
   const auto found = entries_.find(engine);
   if (found == entries_.end()) return nullptr;
-  const schema::HealthVerdict* best = nullptr;
-  const auto rank = [](const schema::HealthVerdict& v) {
+  const auto rank = [now](const Entry& entry) {
+    const schema::HealthVerdict& v = entry.verdict;
     const bool drained = v.state == HealthState::draining && !v.isolated;
-    return std::tuple(drained ? 0 : 1, v.isolated ? 1 : 0, badness(v.state), -v.capacity_factor);
+    return std::tuple(now - entry.said > fresh, !drained, v.isolated, badness(v.state), -v.capacity_factor);
   };
-  for (const auto& [monitor, entry] : found->second) {
-    if (now - entry.said > lifetime) continue;
-    if (!best || rank(entry.verdict) < rank(*best)) best = &entry.verdict;
-  }
-  return best;
+  const Entry* best = nullptr;
+  for (const auto& [monitor, entry] : found->second)
+    if (now - entry.said <= lifetime && (!best || rank(entry) < rank(*best))) best = &entry;
+  return best ? &best->verdict : nullptr;
 }
 
 void VerdictBook::forget_old(Instant now) {

@@ -1,8 +1,9 @@
 // The verdicts of all monitors on all engines, merged.
 //
-// The rule: of the monitors that were heard lately and do not call themselves isolated, the one that thinks best of the
-// engine counts, ties by capacity, then by the monitor's id. So a monitor that lies or is cut off cannot take engines away
-// while another vouches for them. If only isolated monitors speak, their verdicts (which repeat what was in force) count.
+// The rule: of the monitors that were heard within `fresh` and do not call themselves isolated, the one that thinks best of
+// the engine counts, ties by capacity, then by the monitor's id. So a monitor that lies or is cut off cannot take engines
+// away while another vouches for them, and the last words of one that died do not vouch for long. If only isolated
+// monitors speak, their verdicts (which repeat what was in force) count; if none speaks, last words do, for `lifetime`.
 #pragma once
 
 #include <map>
@@ -14,6 +15,7 @@ namespace signalbox::kit {
 
 class VerdictBook {
  public:
+  static constexpr Duration fresh = 3s;      ///< a verdict is repeated each second
   static constexpr Duration lifetime = 15s;  ///< of a verdict that is not repeated
 
   /// True if the merged verdict of its engine may have changed in more than its wording.

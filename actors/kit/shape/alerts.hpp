@@ -7,39 +7,56 @@
 #include <string>
 #include <string_view>
 
+#include "actors/kit/shape/alert_list.hpp"
 #include "actors/kit/shape/machine.hpp"
 
 namespace signalbox::kit {
 
 class AlertBook {
  public:
+  /// `instance`: of a process with several books the one that this is, such as an engine's name; it becomes part of the
+  /// alerts' names.
+  explicit AlertBook(std::string_view instance = {}) : instance_(instance) {}
+
   /// How often a standing alert is repeated, for those who came late.
   static constexpr Duration repeat = 10s;
 
-  /// Raises or updates `name` (a plain name). `look_closer` is the command that shows more.
+  /// Raises or updates one. `subject`: the engine, cluster or process that it is about. `look_closer`: in place of the
+  /// list's command.
   template <class Command>
-  void raise(std::string_view name, schema::Severity severity, std::string summary,
-             std::string_view look_closer, std::string_view subject, Instant now, Effects<Command>& effects) {
-    schema::Alert alert{ProcessName(name),   true, severity, std::move(summary), std::string(look_closer),
-                        std::string(subject)};
-    auto [place, fresh] = standing_.try_emplace(std::string(name), Entry{alert, now});
-    if (!fresh && place->second.alert.severity == severity) {
-      place->second.alert.summary = std::move(alert.summary);
+  void raise(AlertName name, std::string summary, std::string_view subject, Instant now,
+             Effects<Command>& effects, std::string_view look_closer = {}) {
+    schema::Alert alert = alert_of(name, std::move(summary), std::string(subject));
+    if (!look_closer.empty()) alert.look_closer = look_closer;
+    if (!instance_.empty())
+      alert.name = ProcessName(fmt::format("{}-{}", alert.name, instance_).substr(0, 64));
+    const auto [place, fresh] = standing_.try_emplace(name, Entry{alert, now});
+    if (!fresh) {
+      place->second.alert = std::move(alert);
       return;
     }
-    place->second = {alert, now};
-    effects.note("alert_raised", fmt::format("{}: {}", name, alert.summary), severity);
+    effects.note("alert_raised", fmt::format("{}: {}", alert.name, alert.summary), alert.severity);
     effects.say(std::move(alert));
   }
 
   template <class Command>
-  void clear(std::string_view name, Effects<Command>& effects) {
-    const auto place = standing_.find(std::string(name));
+  void clear(AlertName name, Effects<Command>& effects) {
+    const auto place = standing_.find(name);
     if (place == standing_.end()) return;
     place->second.alert.raised = false;
-    effects.note("alert_cleared", std::string(name));
+    effects.note("alert_cleared", place->second.alert.name.str());
     effects.say(std::move(place->second.alert));
     standing_.erase(place);
+  }
+
+  /// Raises it with this summary, or clears it.
+  template <class Command>
+  void set(bool stands, AlertName name, std::string summary, std::string_view subject, Instant now,
+           Effects<Command>& effects) {
+    if (stands)
+      raise(name, std::move(summary), subject, now, effects);
+    else
+      clear(name, effects);
   }
 
   /// Repeats what stands; call it on each wake.
@@ -52,7 +69,7 @@ class AlertBook {
       }
   }
 
-  bool stands(std::string_view name) const { return standing_.contains(std::string(name)); }
+  bool stands(AlertName name) const { return standing_.contains(name); }
   std::size_t size() const { return standing_.size(); }
 
  private:
@@ -60,7 +77,8 @@ class AlertBook {
     schema::Alert alert;
     Instant said;
   };
-  std::map<std::string, Entry> standing_;
+  std::string instance_;
+  std::map<AlertName, Entry> standing_;
 };
 
 }  // namespace signalbox::kit

@@ -5,7 +5,7 @@
 namespace signalbox::policy_keeper {
 
 namespace {
-constexpr std::string_view refused_alert = "policy-refused";
+constexpr auto refused_alert = kit::AlertName::policy_refused;
 }
 
 const kit::RoleInfo& Machine::role_info() {
@@ -51,9 +51,8 @@ void Machine::refuse(std::string why, Instant now, Effects& effects) {
       fmt::format("{} stays in force: {}", in_force_ ? "the last good policy" : "no policy", why);
   if (summary.size() > 1000) summary.resize(1000);
   alerts_.clear(refused_alert, effects);  // the newest error is the one to show
-  alerts_.raise(refused_alert, schema::Severity::critical, std::move(summary),
-                fmt::format("signalbox policy check {}", options_.file).substr(0, 256), options_.id.str(),
-                now, effects);
+  alerts_.raise(refused_alert, std::move(summary), options_.id.str(), now, effects,
+                fmt::format("signalbox policy check {}", options_.file).substr(0, 256));
 }
 
 void Machine::say_policy(Instant now, Effects& effects) {
@@ -75,9 +74,9 @@ void Machine::on_wake(Instant now, Effects& effects) {
 
 /// The policy is not said before it is durable: a keeper that forgot it would publish an older one after a restart.
 void Machine::on_persist_failed(const kit::Persist&, Instant now, Effects& effects) {
-  alerts_.raise("policy-not-kept", schema::Severity::warning,
+  alerts_.raise(kit::AlertName::policy_not_kept,
                 "the policy in force could not be written to disk; it is published all the same",
-                "signalbox status", options_.id.str(), now, effects);
+                options_.id.str(), now, effects);
   if (in_force_) say_policy(now, effects);
 }
 

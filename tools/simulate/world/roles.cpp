@@ -112,7 +112,8 @@ void RoleBuilder::build_health_monitor() {
   health_monitor::Options options;
   options.id = process.row.id;
   options.table = kit::fleet_table(world.scenario_.config);
-  add<Machine>(Machine(std::move(options)), [](const kit::None&, const Teller<Machine>&) {});
+  options.probe = Duration::zero();  // proxies and routers see all that there is to see here
+  add<Machine>(Machine(std::move(options)), [](const health_monitor::Probe&, const Teller<Machine>&) {});
 }
 
 // The control side hands views to the event loop; the loop hands out what happened at each share interval, as the gateway

@@ -23,9 +23,9 @@ inline schema::FleetTable table() {
 
 inline tests::Driver<Machine> driver() {
   tests::Driver<Machine> out;
-  out.make = [] { return Machine({ProcessName("monitor-1"), table(), 60s, 200ms}); };
-  out.input = [](const std::string&, tests::Reader& in) -> kit::None { in.fail("this role has no inputs"); };
-  out.show_command = [](const kit::None&) { return std::string(); };
+  out.make = [] { return Machine({ProcessName("monitor-1"), table(), 60s, 200ms, 0s}); };
+  out.input = [](const std::string&, tests::Reader& in) -> Probed { in.fail("nothing is probed here"); };
+  out.show_command = [](const Probe& probe) { return probe.url; };
   out.show_view = [](const Machine& machine) {
     std::string text;
     for (const auto& e : machine.view().engines)

@@ -63,7 +63,8 @@ Finding judge_case(const Case& c) {
   Evidence evidence;
   evidence.signal = &signal;
   evidence.silence = from_seconds(c.silence_s);
-  evidence.expected_interval_s = 0.25;
+  evidence.suspicion = c.silence_s / 0.25;
+  evidence.vouched = c.succeeded > 0 && c.failed == 0;
   evidence.stuck = from_seconds(c.stuck_s);
   evidence.succeeded = c.succeeded, evidence.unreached = c.unreached, evidence.failed = c.failed;
   evidence.proxy_lives = c.proxy_lives, evidence.drain_ordered = c.drained;
@@ -81,7 +82,7 @@ BOOST_AUTO_TEST_CASE(each_finding_has_its_evidence) {
   }
 }
 
-BOOST_AUTO_TEST_CASE(only_proxy_and_routers_together_confirm) {
+BOOST_AUTO_TEST_CASE(two_who_look_for_themselves_confirm) {
   Case c = cases[3];
   BOOST_TEST(!judge_case(c).confirmed);
   c.unreached = 1;
@@ -90,21 +91,34 @@ BOOST_AUTO_TEST_CASE(only_proxy_and_routers_together_confirm) {
   BOOST_TEST(!judge_case(c).confirmed);
 }
 
-BOOST_AUTO_TEST_CASE(suspicion_grows_with_silence_and_shrinks_with_the_usual_interval) {
-  Case c = cases[0];
-  double last = -1;
-  for (const double silence : {0.1, 0.3, 1.0, 3.0, 10.0}) {
-    c.silence_s = silence;
-    const double suspicion = judge_case(c).suspicion;
-    BOOST_TEST(suspicion > last);
-    last = suspicion;
-  }
+BOOST_AUTO_TEST_CASE(the_monitors_own_eye_counts_beside_the_proxys) {
   schema::EngineSignal signal;
-  Evidence often, rarely;
-  often.signal = rarely.signal = &signal;
-  often.silence = rarely.silence = 2s;
-  often.expected_interval_s = 0.2, rarely.expected_interval_s = 1.0;
-  BOOST_TEST(judge(often, {}).suspicion > 4 * judge(rarely, {}).suspicion);
+  signal.scrape = ScrapeState::unreachable;
+  signal.failed_readings = 3;
+  Evidence evidence;
+  evidence.signal = &signal;
+  evidence.eye.unreachable = 2;
+  BOOST_TEST(judge(evidence, {}).confirmed);
+  BOOST_TEST((judge(evidence, {}).state == HealthState::gone));
+  evidence.eye = {true, 0, 0, 0};
+  BOOST_TEST(!judge(evidence, {}).confirmed);
+  BOOST_TEST((judge(evidence, {}).state == HealthState::degraded), "its proxy is what cannot reach it");
+
+  signal = {};
+  evidence.eye = {false, 0, 3, 0};
+  BOOST_TEST((judge(evidence, {}).evidence == Why::probe_failing));
+  BOOST_TEST((judge(evidence, {}).state == HealthState::degraded), "the proxy still reads it");
+  evidence.eye = {true, 0, 0, 2};
+  BOOST_TEST((judge(evidence, {}).state == HealthState::suspect), "it answers, but makes no token");
+  evidence.vouched = true;
+  BOOST_TEST((judge(evidence, {}).state == HealthState::ready));
+
+  evidence = {};
+  evidence.signal = &signal;
+  evidence.silence = 9s, evidence.suspicion = 9, evidence.proxy_lives = false;
+  BOOST_TEST((judge(evidence, {}).state == HealthState::degraded));
+  evidence.eye.unreachable = 2;
+  BOOST_TEST((judge(evidence, {}).state == HealthState::suspect), "its proxy is dead, and so is it");
 }
 
 BOOST_AUTO_TEST_CASE(outcomes_fade) {
@@ -116,4 +130,16 @@ BOOST_AUTO_TEST_CASE(outcomes_fade) {
   BOOST_TEST(outcomes.failed(instant_at(0s)) == 4);
   BOOST_TEST(outcomes.succeeded(instant_at(3s)) == 8 / 2.718281828459045, boost::test_tools::tolerance(1e-9));
   BOOST_TEST(outcomes.failed(instant_at(60s)) < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(a_success_vouches_until_it_is_old_or_only_failures_follow) {
+  Outcomes outcomes;
+  schema::OutcomeRow good, bad;
+  good.succeeded = 1, bad.timeouts = 1;
+  outcomes.hear(good, instant_at(10s));
+  BOOST_TEST(outcomes.vouch(instant_at(11s)));
+  BOOST_TEST(!outcomes.vouch(instant_at(13s)));
+  outcomes.hear(good, instant_at(20s));
+  outcomes.hear(bad, instant_at(20s));
+  BOOST_TEST(!outcomes.vouch(instant_at(20s)));
 }

@@ -1,0 +1,25 @@
+// How the engines with https are recognised, for all who fetch from them. Read anew when the process reloads.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "actors/engine_proxy/fetcher.hpp"
+#include "cluster-config/schema/topology.hpp"
+
+namespace signalbox::engine_proxy {
+
+/// Thread-safe.
+class Trusts {
+ public:
+  Fetcher::Trust of(const EngineName& engine) const;
+  /// What was known before stays for an engine whose files cannot be read. Errors: the first one.
+  Status load(const std::vector<config::Engine>& engines);
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<EngineName, Fetcher::Trust> by_engine_;
+};
+
+}  // namespace signalbox::engine_proxy
