@@ -191,7 +191,7 @@ struct Queue {
   Duration max_wait = std::chrono::seconds(2);
   std::uint32_t depth = 64;
   /// A router sends an engine less when its first bytes come later than its curve says by more than this; 0: never.
-  Duration target = std::chrono::milliseconds(500);
+  Duration target{};
   Duration retry_after_low = std::chrono::seconds(1);  ///< bounds of the Retry-After that a refusal carries
   Duration retry_after_high = std::chrono::seconds(30);
 };

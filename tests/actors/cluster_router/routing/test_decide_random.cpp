@@ -103,7 +103,7 @@ class RandomWorld {
     policy.routing.draws = static_cast<std::uint32_t>(1 + rng_.below(8));
     policy.routing.eta = rng_.uniform(0, 3);
     policy.routing.xi = rng_.uniform();
-    if (rng_.chance(0.3)) policy.queue.target = Duration::zero();
+    if (rng_.chance(0.7)) policy.queue.target = 500ms;
     policy.limits.in_flight_cap = static_cast<std::uint32_t>(rng_.chance(0.5) ? 256 : 1 + rng_.below(6));
     fleet_.routers = static_cast<std::uint32_t>(1 + rng_.below(4));
     fleet_.as_of = rng_.chance(0.2) ? at(100) - 61s : at(95);
