@@ -24,13 +24,12 @@ enum class Evidence : std::uint8_t {
   ejection_capped,
   panic,
   never_seen,
-  probe_failing,
 };
 
 /// One monitor's word on one engine.
 struct HealthVerdict {
   static constexpr MessageInfo info{10,
-                                    2,
+                                    1,
                                     "health_verdict",
                                     "verdict/<engine>/<monitor>/",
                                     "whether an engine may serve, at which capacity, and why",
@@ -124,7 +123,6 @@ struct signalbox::EnumTable<signalbox::schema::Evidence> {
       EnumRow{"ejection_capped", "it looks bad, but the policy's ejection cap is reached"},
       EnumRow{"panic", "too few look ready: the panic rule holds"},
       EnumRow{"never_seen", "nothing has been heard of it yet"},
-      EnumRow{"probe_failing", "the monitor's own probes of it fail"},
   };
 };
 template <>

@@ -97,10 +97,10 @@ class Judge {
   void probes() {
     if (e_.vouched) return;
     if (e_.eye.barren >= barren_after)
-      return find(HealthState::suspect, Why::probe_failing,
+      return find(HealthState::suspect, Why::no_progress,
                   fmt::format("asked {} times for one token, it gave none", e_.eye.barren));
     if (e_.eye.failed >= blind_after)
-      find(HealthState::degraded, Why::probe_failing,
+      find(HealthState::degraded, Why::engine_unreachable,
            fmt::format("{} of the monitor's probes in a row failed", e_.eye.failed));
   }
 

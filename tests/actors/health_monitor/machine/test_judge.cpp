@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(the_monitors_own_eye_counts_beside_the_proxys) {
 
   signal = {};
   evidence.eye = {false, 0, 3, 0};
-  BOOST_TEST((judge(evidence, {}).evidence == Why::probe_failing));
+  BOOST_TEST((judge(evidence, {}).evidence == Why::engine_unreachable));
   BOOST_TEST((judge(evidence, {}).state == HealthState::degraded), "the proxy still reads it");
   evidence.eye = {true, 0, 0, 2};
   BOOST_TEST((judge(evidence, {}).state == HealthState::suspect), "it answers, but makes no token");
