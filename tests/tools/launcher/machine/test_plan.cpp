@@ -16,7 +16,8 @@ config::Config small_fleet() {
   engine.name = EngineName("e1");
   engine.url = "http://127.0.0.1:20010";
   engine.models = {ModelName("large"), ModelName("small")};
-  engine.simulated = config::Simulated{2.0, 0, 7};
+  engine.simulated.emplace();
+  engine.simulated->speed = 2.0, engine.simulated->seed = 7;
   config.engines.push_back(engine);
   engine.name = EngineName("real");
   engine.simulated.reset();
