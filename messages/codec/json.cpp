@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "messages/base/json_text.hpp"
 #include "messages/codec/codec.hpp"
 
 namespace signalbox::codec {
@@ -9,42 +10,11 @@ namespace {
 using schema::Described;
 using schema::for_each_field;
 
-/// Length of the UTF-8 sequence at the front of `text`, or 0 if it is none. (Unicode 15, table 3-7.)
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<std::uint8_t>(text[i]) : 0u; };
-  const auto tail = [&](std::size_t i) { return (byte(i) & 0xc0u) == 0x80u; };
-  const unsigned first = byte(0);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return tail(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool fits = !(first == 0xe0 && byte(1) < 0xa0) && !(first == 0xed && byte(1) > 0x9f);
-    return fits && tail(1) && tail(2) ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool fits = !(first == 0xf0 && byte(1) < 0x90) && !(first == 0xf4 && byte(1) > 0x8f);
-    return fits && tail(1) && tail(2) && tail(3) ? 4 : 0;
-  }
-  return 0;
-}
-
 class JsonWriter {
  public:
   std::string out;
 
-  void text(std::string_view s) {
-    out += '"';
-    while (!s.empty()) {
-      const std::size_t length = utf8_length(s);
-      if (length == 1)
-        ascii(s.front());
-      else if (length == 0)
-        out += "\\ufffd";
-      else
-        out += s.substr(0, length);
-      s.remove_prefix(length == 0 ? 1 : length);
-    }
-    out += '"';
-  }
+  void text(std::string_view s) { append_json_string(out, s); }
   template <class N>
   void number(N n) {
     fmt::format_to(std::back_inserter(out), "{}", n);
@@ -53,16 +23,6 @@ class JsonWriter {
   void key(std::string_view name, std::string_view suffix = {}) {
     if (out.back() != '{') out += ',';
     out += '"', out += name, out += suffix, out += "\":";
-  }
-
- private:
-  void ascii(char c) {
-    if (c == '"' || c == '\\')
-      out += '\\', out += c;
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-      fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
   }
 };
 

@@ -33,17 +33,6 @@ std::string message_of(simdjson::dom::element root, simdjson::dom::element error
   return root["detail"].get(detail) == simdjson::SUCCESS ? simdjson::minify(detail) : std::string();
 }
 
-/// Length of the UTF-8 sequence that starts `text`, 0 when it is not one.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = static_cast<unsigned char>(text[0]);
-  const std::size_t size = byte < 0x80       ? 1
-                           : byte >> 5 == 6  ? 2
-                           : byte >> 4 == 14 ? 3
-                           : byte >> 3 == 30 ? 4
-                                             : 0;
-  return size != 0 && size <= text.size() && simdjson::validate_utf8(text.substr(0, size)) ? size : 0;
-}
-
 }  // namespace
 
 std::string_view reason_phrase(int status) {
@@ -86,24 +75,6 @@ std::string_view error_type(int status) {
     case 504: return "timeout_error";
     default: return status < 500 ? "invalid_request_error" : "server_error";
   }
-}
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  while (!text.empty()) {
-    const std::size_t size = utf8_length(text);
-    const char c = text[0];
-    if (size == 0)
-      out += "\\ufffd";
-    else if (c == '"' || c == '\\')
-      (out += '\\') += c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += text.substr(0, size);
-    text.remove_prefix(size == 0 ? 1 : size);
-  }
-  return out += '"';
 }
 
 std::string openai_error(int status, std::string_view code, std::string_view message,

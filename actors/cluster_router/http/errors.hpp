@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "messages/base/json_text.hpp"
+
 namespace signalbox::http {
 
 /// The reason phrase of a status ("Not Found"); "Unknown" for one without a name.
@@ -12,8 +14,7 @@ std::string_view reason_phrase(int status);
 /// The `type` that OpenAI gives to errors of this status.
 std::string_view error_type(int status);
 
-/// Text as a JSON string with its quotes. Bytes that are not UTF-8 become U+FFFD.
-std::string json_string(std::string_view text);
+using signalbox::json_string;
 
 /// The JSON of one error. `code` is machine-readable (empty: null), `param` names the faulty part of the
 /// request (empty: null).
