@@ -56,6 +56,23 @@ class Checker {
     for (const Bus& bus : c_.buses) all.push_back({bus.id.str(), bus.place});
     for (const Process& process : c_.processes) all.push_back({process.id.str(), process.place});
     unique(all, "process", [](const Named& row) { return row.id; });
+    for (const Named& named : all)
+      if (named.id == launcher_id || named.id == tool_id)
+        mistake(named.place,
+                fmt::format("the name '{}' is that of Signalbox's own commands on the bus", named.id),
+                "give the process another id");
+    // `signalbox up` runs simulated engines under their names, beside the processes.
+    for (const Engine& engine : c_.engines) {
+      if (!engine.simulated) continue;
+      const std::string& name = engine.name.str();
+      const auto same = std::ranges::find(all, name, &Named::id);
+      if (same != all.end() || name == launcher_id)
+        mistake(engine.place,
+                fmt::format("the simulated engine '{}' has the name of {}", name,
+                            name == launcher_id ? "the launcher"
+                                                : fmt::format("the process in line {}", same->place.line)),
+                "give it another name");
+    }
   }
 
   template <class Rows, class NameOf>

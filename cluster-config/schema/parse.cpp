@@ -91,7 +91,8 @@ void Builder::top() {
   config_.fleet_epoch = s.integer("fleet_epoch");
   config_.security = value_of<Security>(s.text("security")).value_or(Security::curve);
   const std::string state = s.text("state_dir"), keys = s.text("keys_dir"), policy = s.text("policy");
-  config_.state_dir = overrides_.state_dir.value_or(state.empty() ? ".signalbox/" + config_.fleet : state);
+  config_.state_dir = overrides_.state_dir.value_or(
+      state.empty() ? fmt::format("{}/{}", default_state_root, config_.fleet) : state);
   config_.keys_dir = overrides_.keys_dir.value_or(keys.empty() ? config_.state_dir + "/keys" : keys);
   config_.policy = path(policy);
   config_.port_base = overrides_.port_base.value_or(static_cast<std::uint16_t>(s.integer("port_base")));

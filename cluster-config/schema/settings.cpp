@@ -184,7 +184,7 @@ constexpr std::array setting_rows{
 std::string_view describe(SettingType type) {
   switch (type) {
     case T::text: return "a text";
-    case T::name: return "a name of 1 to 64 characters of A-Z a-z 0-9 . _ -";
+    case T::name: return "a name of 1 to 64 characters of A-Z a-z 0-9 . _ -, not only dots";
     case T::choice: return "a name from a list";
     case T::integer: return "a whole number";
     case T::number: return "a number";

@@ -139,6 +139,13 @@ struct Router {
   std::vector<std::string> cors_origins;
 };
 
+/// Processes that every fleet has beside those of its configuration: `signalbox up` and the operators' commands.
+inline constexpr std::string_view launcher_id = "launcher";
+inline constexpr std::string_view tool_id = "tool";
+
+/// The folder of the default state folders, one for each fleet.
+inline constexpr std::string_view default_state_root = ".signalbox";
+
 /// A checked configuration: addresses are absolute, defaults filled in, references good.
 struct Config {
   std::string file;  ///< as it was named

@@ -13,7 +13,8 @@ bool wide_char(char c) { return c > ' ' && c <= '~' && c != '"' && c != '\'' && 
 }  // namespace
 
 bool is_plain_name(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), plain_char);
+  return text.find_first_not_of('.') != std::string_view::npos && text.size() <= 64 &&
+         std::all_of(text.begin(), text.end(), plain_char);
 }
 
 bool is_wide_name(std::string_view text) {

@@ -13,7 +13,8 @@
 
 namespace signalbox {
 
-/// True for 1 to 64 characters of [A-Za-z0-9._-]: safe in topics, file names and metric labels.
+/// True for 1 to 64 characters of [A-Za-z0-9._-] with other than dots among them: safe in topics, file names and metric
+/// labels.
 bool is_plain_name(std::string_view text);
 /// True for 1 to 128 printable ASCII characters without space, quotes or backslash: names that clients choose
 /// ("org/model:7b").
@@ -34,7 +35,7 @@ class Name {
     if (!valid(text))
       return invalid(fmt::format("'{}' is not a name of a {}", text.substr(0, 80), Tag::noun), {},
                      Tag::wide ? "use 1 to 128 printable characters without spaces or quotes"
-                               : "use 1 to 64 characters of A-Z a-z 0-9 . _ -");
+                               : "use 1 to 64 characters of A-Z a-z 0-9 . _ -, not only dots");
     return Name(text);
   }
   static bool valid(std::string_view text) { return Tag::wide ? is_wide_name(text) : is_plain_name(text); }

@@ -11,8 +11,9 @@
 using namespace signalbox;
 
 BOOST_AUTO_TEST_CASE(names_accept_what_topics_can_carry) {
-  for (const char* good : {"e1", "eu-west.gpu_7", "A"}) BOOST_TEST(EngineName::parse(good).has_value(), good);
-  for (const char* bad : {"", "a/b", "a b", "\xc3\xa9", "a\n"})
+  for (const char* good : {"e1", "eu-west.gpu_7", "A", "..a", "-"})
+    BOOST_TEST(EngineName::parse(good).has_value(), good);
+  for (const char* bad : {"", "a/b", "a b", "\xc3\xa9", "a\n", ".", "..", "..."})
     BOOST_TEST(!EngineName::parse(bad).has_value(), bad);
   BOOST_TEST(!EngineName::parse(std::string(65, 'a')).has_value());
   BOOST_TEST(ModelName::parse("org/model:7b").has_value());
