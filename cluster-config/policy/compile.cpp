@@ -27,6 +27,10 @@ void sort_and_cap(std::vector<Diagnostic>& errors) {
   };
   errors.erase(std::unique(errors.begin(), errors.end(), same), errors.end());
   if (errors.size() > max_diagnostics) errors.resize(max_diagnostics);
+  constexpr std::size_t longest = 400;  // they quote the policy, whose words may be of any length
+  for (Diagnostic& error : errors)
+    for (std::string* text : {&error.what, &error.hint})
+      if (text->size() > longest) text->replace(longest, std::string::npos, "...");
 }
 
 /// The source line and a caret under what is meant. Tabs count as one column and are shown as spaces.

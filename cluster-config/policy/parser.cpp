@@ -2,10 +2,29 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <chrono>
 
 #include "cluster-config/policy/parser_impl.hpp"
 
 namespace signalbox::policy {
+
+namespace {
+
+/// Of a text YYYY-MM-DD: whether there is such a day.
+bool is_of_calendar(std::string_view date) {
+  const auto number = [&](std::size_t at, std::size_t length) {
+    int out = 0;
+    std::from_chars(date.data() + at, date.data() + at + length, out);
+    return out;
+  };
+  return std::chrono::year_month_day(std::chrono::year(number(0, 4)),
+                                     std::chrono::month(static_cast<unsigned>(number(5, 2))),
+                                     std::chrono::day(static_cast<unsigned>(number(8, 2))))
+      .ok();
+}
+
+}  // namespace
 
 std::span<const Parser::Keyword> Parser::keywords() {
   static constexpr std::array table{
@@ -121,7 +140,8 @@ bool Parser::header() {
       if (!set_once(doc_.owner, cursor_.take_name("the owner"), word, "the owner")) return false;
     } else if (cursor_.accept("review_by")) {
       const Token date = cursor_.here();
-      if (date.kind != TokenKind::date) return cursor_.expected("a date, such as 2027-02-01");
+      if (date.kind != TokenKind::date || !is_of_calendar(date.text))
+        return cursor_.expected("a date, such as 2027-02-01");
       cursor_.advance();
       std::optional<Word> when(Word{std::string(date.text), date.span});
       if (!set_once(doc_.review_by, std::move(when), word, "the date of review")) return false;

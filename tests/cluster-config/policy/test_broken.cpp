@@ -34,6 +34,14 @@ BOOST_AUTO_TEST_CASE(one_error_is_shown_with_its_place_and_the_number_of_the_oth
       "criticality standard  residency any }");
 }
 
+BOOST_AUTO_TEST_CASE(a_word_of_any_length_is_quoted_in_part) {
+  const Compilation compiled =
+      compile("policy p version 1\nmodels { m }\nclass " + std::string(100'000, 'a') +
+              " { tenants *  model n  criticality standard  residency any }\notherwise reject 403\n");
+  BOOST_REQUIRE(!compiled.errors.empty());
+  for (const Diagnostic& error : compiled.errors) BOOST_TEST(error.what.size() <= 403u);
+}
+
 BOOST_AUTO_TEST_CASE(an_over_long_policy_is_refused_unread) {
   const Compilation compiled = compile(std::string(max_policy_bytes + 1, '#'));
   BOOST_REQUIRE(compiled.errors.size() == 1);
