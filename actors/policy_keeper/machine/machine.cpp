@@ -1,12 +1,15 @@
 #include "actors/policy_keeper/machine/machine.hpp"
 
+#include <utility>
+
 #include "cluster-config/policy/compile.hpp"
 
 namespace signalbox::policy_keeper {
 
 namespace {
 constexpr auto refused_alert = kit::AlertName::policy_refused;
-}
+constexpr std::size_t most_orders = 16;
+}  // namespace
 
 const kit::RoleInfo& Machine::role_info() {
   static constexpr std::string_view hears[] = {"order"};
@@ -20,32 +23,42 @@ void Machine::on(const schema::Delivery& delivery, Instant, Effects& effects) {
   const auto* order = std::get_if<schema::Order>(&delivery.message);
   if (!order || order->kind != schema::OrderKind::reload_config) return;
   if (order->target != options_.id && order->target.str() != "all") return;
+  if (orders_.size() == most_orders) orders_.erase(orders_.begin());
+  orders_.push_back(order->id);
   effects.command(ReadPolicy{});
-  effects.say(schema::OrderReceipt{Role::policy_keeper, options_.id, order->id, true,
-                                   "the policy file is read again"});
 }
 
 void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (const auto* text = std::get_if<PolicyText>(&input))
-    take(text->text, true, now, effects);
+    answer_orders(take(text->text, true, now, effects), effects);
   else
-    refuse(std::get<PolicyUnreadable>(input).error, now, effects);
+    answer_orders(refuse(std::get<PolicyUnreadable>(input).error, now, effects), effects);
 }
 
-void Machine::take(std::string text, bool keep, Instant now, Effects& effects) {
+/// Whoever ordered the reading is told what came of it.
+void Machine::answer_orders(const Status& taken, Effects& effects) {
+  const std::string detail =
+      taken ? fmt::format("{} is in force", view().standing.state) : taken.error().text();
+  for (const std::string& order : std::exchange(orders_, {}))
+    effects.say(schema::OrderReceipt{Role::policy_keeper, options_.id, order, taken.has_value(),
+                                     detail.substr(0, 512)});
+}
+
+Status Machine::take(std::string text, bool keep, Instant now, Effects& effects) {
   const auto compiled = policy::compile_text(text, options_.file);
   if (!compiled) return refuse(compiled.error().text(), now, effects);
   alerts_.clear(refused_alert, effects);
-  if (in_force_ && in_force_->text == text) return;
+  if (in_force_ && in_force_->text == text) return {};
   const policy::CompiledPolicy& p = *compiled;
   effects.note("policy_in_force",
                fmt::format("policy {} version {}, hash {}", p.name, p.version, p.hash.brief()));
   if (keep) effects.persist.push_back({std::string(kept_name), text});
   in_force_ = schema::Policy{p.name, static_cast<std::uint32_t>(p.version), p.hash, std::move(text)};
   say_policy(now, effects);
+  return {};
 }
 
-void Machine::refuse(std::string why, Instant now, Effects& effects) {
+Status Machine::refuse(std::string why, Instant now, Effects& effects) {
   ++refused_;
   std::string summary =
       fmt::format("{} stays in force: {}", in_force_ ? "the last good policy" : "no policy", why);
@@ -53,6 +66,7 @@ void Machine::refuse(std::string why, Instant now, Effects& effects) {
   alerts_.clear(refused_alert, effects);  // the newest error is the one to show
   alerts_.raise(refused_alert, std::move(summary), options_.id.str(), now, effects,
                 fmt::format("signalbox policy check {}", options_.file).substr(0, 256));
+  return invalid(std::move(why));
 }
 
 void Machine::say_policy(Instant now, Effects& effects) {
@@ -64,7 +78,7 @@ void Machine::say_policy(Instant now, Effects& effects) {
 void Machine::on_wake(Instant now, Effects& effects) {
   if (!started_) {
     started_ = true;
-    if (!options_.kept.empty()) take(options_.kept, false, now, effects);
+    if (!options_.kept.empty()) static_cast<void>(take(options_.kept, false, now, effects));
     effects.command(ReadPolicy{});
   }
   alerts_.repeat_due(now, effects);

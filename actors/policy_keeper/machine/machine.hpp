@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
@@ -53,14 +54,17 @@ class Machine {
   View view() const;
 
  private:
-  void take(std::string text, bool keep, Instant now, Effects& effects);
-  void refuse(std::string why, Instant now, Effects& effects);
+  /// Errors: why the policy stays as it was.
+  Status take(std::string text, bool keep, Instant now, Effects& effects);
+  Status refuse(std::string why, Instant now, Effects& effects);
+  void answer_orders(const Status& taken, Effects& effects);
   void say_policy(Instant now, Effects& effects);
 
   Options options_;
   kit::AlertBook alerts_;
   std::optional<schema::Policy> in_force_;
   Instant say_next_ = never_yet;
+  std::vector<std::string> orders_;  ///< to read the file, not answered yet
   std::uint64_t refused_ = 0;
   bool started_ = false;
 };
