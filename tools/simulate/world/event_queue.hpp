@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -64,7 +65,9 @@ class Alarm {
     due_ = when;
     if (when == end_of_time || when >= asked_) return;
     asked_ = when;
-    queue_.at(when, [this] { fire(); });
+    queue_.at(when, [this, alive = std::weak_ptr<void>(alive_)] {
+      if (!alive.expired()) fire();
+    });
   }
   Instant due() const { return due_; }
 
@@ -80,6 +83,7 @@ class Alarm {
   EventQueue::Act act_;
   Instant due_ = end_of_time;
   Instant asked_ = end_of_time;  ///< the earliest event in the queue that will call fire()
+  std::shared_ptr<void> alive_ = std::make_shared<int>();  ///< the queue outlives it: a process that is killed
 };
 
 }  // namespace signalbox::simulate

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <memory>
 
 #include "messages/base/rng.hpp"
 #include "tools/simulate/world/content.hpp"
@@ -48,6 +49,16 @@ BOOST_AUTO_TEST_CASE(an_alarm_may_change_its_time) {
   alarm.set(at_s(10));
   run(11);
   BOOST_TEST((rang == std::vector<double>{2, 6, 10}));
+}
+
+BOOST_AUTO_TEST_CASE(an_alarm_that_is_gone_does_not_ring) {
+  EventQueue queue;
+  int rang = 0;
+  auto alarm = std::make_unique<Alarm>(queue, [&] { ++rang; });
+  alarm->set(at_s(1));
+  alarm.reset();
+  queue.run_until(at_s(2));
+  BOOST_TEST(rang == 0);
 }
 
 BOOST_AUTO_TEST_CASE(block_hashes_agree_exactly_where_contents_do) {
