@@ -83,7 +83,8 @@ class Alarm {
   EventQueue::Act act_;
   Instant due_ = end_of_time;
   Instant asked_ = end_of_time;  ///< the earliest event in the queue that will call fire()
-  std::shared_ptr<void> alive_ = std::make_shared<int>();  ///< the queue outlives it: a process that is killed
+  std::shared_ptr<void> alive_ =
+      std::make_shared<int>();  ///< the queue outlives it: a process that is killed
 };
 
 }  // namespace signalbox::simulate

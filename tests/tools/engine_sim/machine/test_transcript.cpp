@@ -9,7 +9,8 @@ using namespace signalbox;
 using namespace signalbox::engine_sim;
 
 namespace {
-const std::filesystem::path golden = signalbox::tests::source_path("tests/tools/engine_sim/machine/transcript.txt");
+const std::filesystem::path golden =
+    signalbox::tests::source_path("tests/tools/engine_sim/machine/transcript.txt");
 
 std::string line(const Event& e) {
   std::string text = fmt::format("{:8.3f} ms  {:<13}", to_seconds(e.at - at_s(0)) * 1e3, to_string(e.kind));
@@ -69,6 +70,4 @@ std::string transcript() {
 }
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(the_transcript_is_as_recorded) {
-  signalbox::tests::check_golden(golden, transcript());
-}
+BOOST_AUTO_TEST_CASE(the_transcript_is_as_recorded) { signalbox::tests::check_golden(golden, transcript()); }
