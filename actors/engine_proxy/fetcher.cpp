@@ -23,13 +23,8 @@ struct EasyDeleter {
   void operator()(curl_slist* list) const { curl_slist_free_all(list); }
 };
 
-struct ListDeleter {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
 struct Transfer {
   std::unique_ptr<CURL, EasyDeleter> handle;
-  std::unique_ptr<curl_slist, ListDeleter> headers;
   ScrapeResult result;
   Fetcher::Done done;
   Fetcher::Trust trust;
@@ -37,6 +32,10 @@ struct Transfer {
   std::size_t most_bytes = 0;
   char error[CURL_ERROR_SIZE] = "";
 };
+
+void add_header(Transfer& transfer, const std::string& line) {
+  transfer.headers.reset(curl_slist_append(transfer.headers.release(), line.c_str()));
+}
 
 std::size_t take_bytes(char* bytes, std::size_t one, std::size_t count, void* user) {
   auto& transfer = *static_cast<Transfer*>(user);
@@ -58,9 +57,8 @@ std::string ask_by_name(Transfer& transfer, const std::string& url) {
   const std::string host = authority.substr(0, authority.rfind(':'));
   if (name.empty() || name == host) return url;
   transfer.connect_to.reset(curl_slist_append(nullptr, fmt::format("::{}", authority).c_str()));
-  transfer.headers.reset(curl_slist_append(nullptr, fmt::format("Host: {}", authority).c_str()));
+  add_header(transfer, fmt::format("Host: {}", authority));
   curl_easy_setopt(transfer.handle.get(), CURLOPT_CONNECT_TO, transfer.connect_to.get());
-  curl_easy_setopt(transfer.handle.get(), CURLOPT_HTTPHEADER, transfer.headers.get());
   return fmt::format("{}{}{}", scheme, name, url.substr(scheme.size() + host.size()));
 }
 
@@ -131,10 +129,10 @@ class Fetcher::Thread {
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, take_bytes);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, transfer.get());
     if (!what.post.empty()) {
-      transfer->headers.reset(curl_slist_append(nullptr, "content-type: application/json"));
-      curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transfer->headers.get());
+      add_header(*transfer, "content-type: application/json");
       curl_easy_setopt(handle, CURLOPT_COPYPOSTFIELDS, what.post.c_str());
     }
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, transfer->headers.get());
     {
       const std::lock_guard lock(mutex_);
       arriving_.push_back(std::move(transfer));
