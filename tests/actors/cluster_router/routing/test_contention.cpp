@@ -86,7 +86,7 @@ BOOST_AUTO_TEST_CASE(tenants_of_a_class_share_its_places_however_much_they_send)
     const char* name;
     std::array<double, 3> rates;
     std::array<std::uint64_t, 3> outputs;
-    std::array<double, 3> served;  ///< a second, at least
+    std::array<double, 3> served;  ///< a second, at least; or nearly all that it asked for
   };
   const Row rows[] = {
       {"one floods", {200, 20, 20}, {100, 100, 100}, {5.5, 5.5, 5.5}},
@@ -105,7 +105,8 @@ BOOST_AUTO_TEST_CASE(tenants_of_a_class_share_its_places_however_much_they_send)
       for (std::size_t i = 0; i < 3; ++i) {
         const double served = static_cast<double>(senders[i].served) / 200;
         BOOST_TEST_MESSAGE(row.name << ", tenant " << i << ": " << served << " a second");
-        BOOST_TEST(served >= row.served[i]);
+        const double offered = static_cast<double>(senders[i].offered) / 200;
+        BOOST_TEST(served >= std::min(row.served[i], 0.97 * offered));
       }
     }
   }
