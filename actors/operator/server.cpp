@@ -1,5 +1,7 @@
 #include "actors/operator/server.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <thread>
 
@@ -21,7 +23,7 @@ void answer(net::ResponseWriter& writer, int status, std::string_view type, std:
 
 class Server::State : public net::HttpHandler {
  public:
-  explicit State(const kit::Process& process) : process_(process), server_(loop_, *this, {}) {}
+  explicit State(Subject subject) : subject_(std::move(subject)), server_(loop_, *this, {}) {}
   ~State() override {
     loop_.stop();
     if (thread_.joinable()) thread_.join();
@@ -30,9 +32,7 @@ class Server::State : public net::HttpHandler {
   Status listen(const std::string& address) {
     const auto resolved = net::resolve_url(address);
     if (!resolved) return tl::unexpected(resolved.error());
-    // A router and its successor run side by side for a while.
-    const bool share_port = process_.options().role == Role::cluster_router;
-    if (auto listening = server_.listen(*resolved, share_port); !listening) return listening;
+    if (auto listening = server_.listen(*resolved, subject_.share_port); !listening) return listening;
     thread_ = std::thread([this] { loop_.run(); });
     return {};
   }
@@ -42,34 +42,47 @@ class Server::State : public net::HttpHandler {
     const std::string path(head.path());
     if (path == "/healthz") return answer(*writer, ok, "text/plain", "alive\n");
     if (path == "/readyz") {
-      if (process_.stopping()) return answer(*writer, unavailable, "text/plain", "stopping\n");
-      const kit::Standing standing = process_.board().merged();
+      const kit::Standing standing = subject_.standing();
       return answer(*writer, standing.ready ? ok : unavailable, "text/plain", standing.state + "\n");
     }
     if (path == "/metrics")
-      return answer(*writer, ok, "text/plain; version=0.0.4; charset=utf-8", metrics_of(process_));
-    for (const kit::OperatorPage& page : process_.pages()) {
+      return answer(*writer, ok, "text/plain; version=0.0.4; charset=utf-8", subject_.metrics());
+    for (const kit::OperatorPage& page : subject_.pages) {
       if (page.method != head.method || !path.starts_with(page.path)) continue;
       kit::OperatorRequest asked{path.substr(page.path.size()), {}, writer->request().body};
       for (const http::Field& field : head.fields) asked.fields.emplace_back(field.name, field.value);
       const kit::OperatorAnswer got = page.serve(asked);
       return answer(*writer, got.status, got.content_type, got.body);
     }
-    answer(*writer, not_found, "text/plain", "there is nothing here; try /healthz, /readyz or /metrics\n");
+    std::string others;
+    for (const kit::OperatorPage& page : subject_.pages)
+      others += fmt::format(", {} {}", page.method, page.path);
+    answer(*writer, not_found, "text/plain",
+           fmt::format("there is nothing here; there are /healthz, /readyz, /metrics{}\n", others));
   }
 
  private:
-  const kit::Process& process_;
+  const Subject subject_;
   net::Loop loop_;
   net::HttpServer server_;
   std::thread thread_;
 };
 
+Subject subject_of(const kit::Process& process) {
+  const auto standing = [&process] {
+    kit::Standing now = process.board().merged();
+    if (process.stopping()) now.ready = false, now.state = "stopping";
+    return now;
+  };
+  return {standing, [&process] { return metrics_of(process); }, process.pages(),
+          process.options().role == Role::cluster_router};
+}
+
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Server::~Server() = default;
 
-Result<std::unique_ptr<Server>> Server::start(const std::string& listen, const kit::Process& process) {
-  auto state = std::make_unique<State>(process);
+Result<std::unique_ptr<Server>> Server::start(const std::string& listen, Subject subject) {
+  auto state = std::make_unique<State>(std::move(subject));
   if (const auto listening = state->listen(listen); !listening) return tl::unexpected(listening.error());
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }

@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <memory>
+#include <mutex>
 #include <stop_token>
 #include <thread>
 
 #include "actors/kit/state_dir.hpp"
+#include "actors/operator/metrics.hpp"
+#include "actors/operator/server.hpp"
 #include "messages/bus/forwarder.hpp"
 #include "messages/bus/incarnation.hpp"
 
@@ -38,22 +42,63 @@ Result<bus::ForwarderProcess> prepare(const config::Config& config, const Proces
     out.node.forwarders.push_back({other.id, other.publish, other.subscribe});
   out.node.config_fingerprint = config.digest.fingerprint();
   out.beat = config.intervals.beat;
+  out.operator_endpoint = row->operator_listen;
   return out;
+}
+
+/// What the forwarder last said of itself, for the operators' port.
+class LastBeat {
+ public:
+  void set(const schema::Beat& beat, const bus::ForwarderStats& stats) {
+    const std::lock_guard lock(mutex_);
+    beat_ = beat;
+    stats_ = stats;
+  }
+  operators::Subject subject() const {
+    return {[this] {
+              const std::lock_guard lock(mutex_);
+              kit::Standing out;
+              out.ready = beat_.ready, out.state = beat_.state;
+              return out;
+            },
+            [this] {
+              const std::lock_guard lock(mutex_);
+              return operators::metrics_of(beat_, stats_);
+            },
+            {}};
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  schema::Beat beat_;
+  bus::ForwarderStats stats_;
+};
+
+int complain(const Error& error) {
+  std::fputs(fmt::format("signalbox run forwarder: {}\n", error.text()).c_str(), stderr);
+  return error.kind == ErrorKind::not_found ? 2 : 1;
 }
 
 }  // namespace
 
 int run_forwarder(const config::Config& config, const ProcessName& id, const RunOptions&) {
   auto process = prepare(config, id);
-  if (!process) {
-    fmt::print(stderr, "signalbox run forwarder: {}\n", process.error().text());
-    return process.error().kind == ErrorKind::not_found ? 2 : 1;
-  }
+  if (!process) return complain(process.error());
   sigset_t signals;
   sigemptyset(&signals);
   for (const int s : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, s);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
+  LastBeat last;
+  process->on_beat = [&last](const schema::Beat& beat, const bus::ForwarderStats& stats) {
+    last.set(beat, stats);
+  };
+  std::unique_ptr<operators::Server> operator_port;
+  if (const std::string& listen = config.find_bus(id)->operator_listen; !listen.empty()) {
+    auto listening = operators::Server::start(listen, last.subject());
+    if (!listening) return complain(listening.error());
+    operator_port = *std::move(listening);
+  }
   Status served;
   std::jthread loop([&](std::stop_token stop) {
     served = bus::run_forwarder(*std::move(process), std::move(stop));
@@ -63,9 +108,7 @@ int run_forwarder(const config::Config& config, const ProcessName& id, const Run
   while (got == SIGHUP) sigwait(&signals, &got);
   loop.request_stop();
   loop.join();
-  if (served) return 0;
-  fmt::print(stderr, "signalbox run forwarder: {}\n", served.error().text());
-  return 1;
+  return served ? 0 : complain(served.error());
 }
 
 }  // namespace signalbox::actors

@@ -17,7 +17,7 @@ namespace {
 constexpr int failed = 1, misused = 2;
 
 int complain(std::string_view text, int code) {
-  fmt::print(stderr, "signalbox run: {}\n", text);
+  std::fputs(fmt::format("signalbox run: {}\n", text).c_str(), stderr);
   return code;
 }
 
@@ -54,7 +54,7 @@ int run_role(std::string_view role, const config::Config& config, const ProcessN
   if (const auto started = entry->start(**process); !started) return complain(started.error().text(), failed);
   std::unique_ptr<operators::Server> operator_port;
   if (!row->operator_listen.empty()) {
-    auto listening = operators::Server::start(row->operator_listen, **process);
+    auto listening = operators::Server::start(row->operator_listen, operators::subject_of(**process));
     if (!listening) return complain(listening.error().text(), failed);
     operator_port = *std::move(listening);
   }

@@ -127,6 +127,7 @@ class ForwarderImpl final : public Forwarder {
   Status bind(zmq::socket_t& socket, std::string& endpoint) {
     if (options_.keyring) secure_as_server(socket, *options_.keyring);
     try {
+      prepare_for(socket, endpoint);
       socket.bind(endpoint);
     } catch (const zmq::error_t& error) {
       return fail(error.num() == EADDRINUSE ? ErrorKind::conflict : ErrorKind::io,

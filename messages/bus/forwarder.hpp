@@ -6,6 +6,7 @@
 // carry a fifth frame `hop`, the value's age in caches in nanoseconds (unsigned, little-endian, 8 bytes).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -46,6 +47,9 @@ struct ForwarderProcess {
   ForwarderOptions forwarder;
   NodeOptions node;  ///< identity with role forwarder; its forwarders include this one
   Duration beat = 1s;
+  std::string operator_endpoint;  ///< said in beats
+  /// Told what it beats, with its counters.
+  std::function<void(const schema::Beat&, const ForwarderStats&)> on_beat;
 };
 /// Runs until `stop` is requested; the error if it cannot start.
 Status run_forwarder(ForwarderProcess process, std::stop_token stop);

@@ -21,8 +21,8 @@ std::uint64_t resident_bytes() {
   return read == 2 ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
-schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, Duration uptime) {
-  const ForwarderStats stats = forwarder.stats();
+schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, const ForwarderStats& stats,
+                     Duration uptime) {
   const SenderStats total = stats.total();
   schema::Beat out;
   out.role = identity.role, out.id = identity.id, out.cluster = identity.cluster;
@@ -58,7 +58,11 @@ Status run_forwarder(ForwarderProcess process, std::stop_token stop) {
   const Instant started = clock_now();
   do {
     // A beat that finds the queue full is lost like any other: the next one says the same.
-    static_cast<void>((*node)->publish(beat_of(identity, **forwarder, clock_now() - started)));
+    const ForwarderStats stats = (*forwarder)->stats();
+    schema::Beat beat = beat_of(identity, **forwarder, stats, clock_now() - started);
+    beat.operator_endpoint = process.operator_endpoint;
+    if (process.on_beat) process.on_beat(beat, stats);
+    static_cast<void>((*node)->publish(beat));
   } while (wait_for(stop, process.beat));
   (*node)->stop();
   (*forwarder)->stop();

@@ -173,20 +173,27 @@ Result<Keyring> load_keyring(const std::string& dir, const ProcessName& id) {
   const std::string directory_path = dir + "/directory.tsv";
   auto directory = read_whole(directory_path);
   if (!directory) {
-    directory.error().hint = "signalbox keys init makes the keys of a fleet";
+    if (directory.error().kind == ErrorKind::not_found)
+      directory.error().hint = "signalbox keys init makes the keys of a fleet";
     return tl::unexpected(directory.error());
   }
   if (auto status = parse_directory(*directory, directory_path, out); !status)
     return tl::unexpected(std::move(status.error()));
   const Member* self = out.directory.find(id);
   if (self == nullptr)
-    return fail(ErrorKind::not_found, fmt::format("no keys for process '{}'", id), directory_path,
-                "run signalbox keys init with a configuration that names it");
+    return fail(
+        ErrorKind::not_found, fmt::format("no keys for process '{}'", id), directory_path,
+        "signalbox keys init makes keys of every process of a configuration, in a folder that has none yet");
 
   const std::string secret_path = fmt::format("{}/{}.secret", dir, id);
   const std::string mac_path = dir + "/fleet.mac";
   auto secret = read_secret(secret_path);
-  if (!secret) return tl::unexpected(std::move(secret.error()));
+  if (!secret) {
+    if (secret.error().kind == ErrorKind::not_found)
+      secret.error().hint =
+          "bring it from where the keys were made, or make all of them anew with signalbox keys init";
+    return tl::unexpected(std::move(secret.error()));
+  }
   auto mac = read_secret(mac_path);
   if (!mac) return tl::unexpected(std::move(mac.error()));
   if (auto status = parse_secret(*secret, secret_path, out); !status)

@@ -135,6 +135,8 @@ class NodeImpl final : public Node {
       secure_as_client(link.out, *keyring(), server->curve_public);
       secure_as_client(link.in, *keyring(), server->curve_public);
     }
+    prepare_for(link.out, forwarder.publish);
+    prepare_for(link.in, forwarder.subscribe);
     link.out.connect(forwarder.publish);
     link.in.connect(forwarder.subscribe);
     return {};

@@ -48,6 +48,12 @@ zmq::socket_t open_socket(zmq::context_t& context, zmq::socket_type type, const 
   return socket;
 }
 
+void prepare_for(zmq::socket_t& socket, std::string_view endpoint) {
+  const std::string_view address = endpoint.substr(std::min(endpoint.find("://"), endpoint.size() - 3) + 3);
+  // Only digits, dots and colons without a bracket: IPv4, which is left to itself.
+  socket.set(zmq::sockopt::ipv6, address.find_first_not_of("0123456789.:") != std::string_view::npos);
+}
+
 void secure_as_server(zmq::socket_t& socket, const Keyring& keyring) {
   socket.set(zmq::sockopt::zap_domain, zap_domain);
   const int enforce = 1;

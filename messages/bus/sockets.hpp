@@ -22,6 +22,9 @@ struct SocketSettings {
 };
 
 zmq::socket_t open_socket(zmq::context_t& context, zmq::socket_type type, const SocketSettings& settings);
+/// To be called before the socket is bound or connected there: an address of IPv6, or a name that stands for one, is
+/// then understood.
+void prepare_for(zmq::socket_t& socket, std::string_view endpoint);
 /// Only keys that the ZAP handler of this context knows get in; without a handler nobody does.
 void secure_as_server(zmq::socket_t& socket, const Keyring& keyring);
 void secure_as_client(zmq::socket_t& socket, const Keyring& keyring, const Key32& server_public);

@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import subprocess
 import urllib.parse
 
 import msgpack
@@ -55,6 +56,47 @@ def test_a_bad_policy_is_named_with_line_and_column(new_fleet):
     assert up.returncode == 2
     assert f"fleet.policy:{number}:" in up.stderr
     assert fleet.running() == []
+
+
+def test_a_reload_tells_what_came_of_it(new_fleet):
+    fleet = new_fleet(example("laptop.toml")).up()
+    policy = fleet.folder / "fleet.policy"
+    good = policy.read_text()
+    done = fleet.signalbox("order", "reload")
+    assert done.stdout == "keeper: done, policy laptop version 1 is in force\n"
+    policy.write_text(good.replace("criticality critical", "criticality critcal", 1))
+    refused = fleet.signalbox("order", "reload", "keeper", check=False)
+    assert refused.returncode == 1
+    assert refused.stdout.startswith("keeper: refused, ") and "fleet.policy:" in refused.stdout
+    policy.write_text(good.replace("version 1 ", "version 2 ", 1))
+    assert "version 2 is in force" in fleet.signalbox("order", "reload").stdout
+    for arguments, what in [(["resign", "keeper"], "'keeper' is not a global-optimizer"), (["network", "west", "mars", "1"], "no cluster 'mars'"),
+                            (["network", "west", "east", "11"], "RTT: Value 11 not in range 0")]:
+        wrong = fleet.signalbox("order", *arguments, check=False)
+        assert wrong.returncode == 2 and what in wrong.stderr, wrong.stderr
+
+
+def test_the_command_line_outranks_the_environment(new_fleet, monkeypatch):
+    good, bad = new_fleet(example("laptop.toml"), name="good"), new_fleet(example("laptop.toml"), name="bad")
+    bad.file.write_text("[[")
+    monkeypatch.setenv("SIGNALBOX_CONFIG", str(good.file))
+    for command in (["up"], ["status"], ["down"], ["keys", "init", "--config"]):
+        done = bad.signalbox(*command, str(bad.file), fleet=False, check=False)
+        assert done.returncode == 2 and f"{bad.file}:1:" in done.stderr, done.stderr
+
+
+def test_a_misspelt_command_is_named(new_fleet):
+    done = new_fleet(example("laptop.toml")).signalbox("staus", fleet=False, check=False)
+    assert (done.returncode, done.stderr) == (2, "signalbox: there is no command 'staus'; did you mean 'status'?\n")
+
+
+@pytest.mark.parametrize("arguments", [["run", "cluster-router", "--id", "x"], ["run", "forwarder", "--config", "/nowhere", "--id", "x"],
+                                       ["policy", "check", "/nowhere"]], ids=lambda words: " ".join(words[:2]))
+def test_an_error_that_cannot_be_written_is_one_all_the_same(new_fleet, arguments):
+    """A full disk under a log: an exit code, no crash."""
+    binary = new_fleet(example("laptop.toml")).binary
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([binary, *arguments], stdout=full, stderr=full).returncode == 2
 
 
 @pytest.mark.parametrize("body, status, part", [

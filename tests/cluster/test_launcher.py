@@ -1,11 +1,15 @@
 """`up`, `status`, `restart`, `down`: everything comes up in order, and nothing survives."""
 
+import fcntl
 import os
+import pty
 import signal
 import socket
 import subprocess
+import termios
 
 from fleet import example, wait_for
+from load import chat, unlike
 
 
 LAPTOP = example("laptop.toml")
@@ -83,6 +87,90 @@ def test_ctrl_c_stops_everything_in_order(new_fleet):
     assert fleet.running() == []
 
 
+def test_a_terminal_that_closes_stops_everything_in_order(new_fleet):
+    fleet = new_fleet(LAPTOP)
+    ours, theirs = pty.openpty()
+    up = subprocess.Popen([fleet.binary, "up", fleet.file, "--free-ports", "--state-dir", fleet.state, "--keys-dir", fleet.folder / "keys"],
+                          stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+                          preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(theirs)
+    shown = b""
+    while b" ready\r" not in shown:  # the event, not a table's column
+        shown += os.read(ours, 65536)
+    os.close(ours)
+    assert up.wait(timeout=60) == 0
+    assert fleet.running() == []
+    for name in ("router-east", "optimizer-1", "keeper"):
+        assert f" {name}" in (fleet.state / f"logs/{name}.log").read_text().splitlines()[-1], "it said that it stopped"
+
+
+def test_a_reader_of_its_output_that_leaves_does_not_stop_the_fleet(new_fleet):
+    fleet = new_fleet(LAPTOP)
+    up = subprocess.Popen([fleet.binary, "up", fleet.file, "--free-ports", "--state-dir", fleet.state, "--keys-dir", fleet.folder / "keys"],
+                          stdout=subprocess.PIPE, text=True)
+    up.stdout.readline()
+    up.stdout.close()
+    wait_for("the fleet is ready", lambda: fleet.signalbox("status", "--json", check=False).returncode == 0
+             and fleet.status()["fleet"][0]["ready"], 30)
+    fleet.signalbox("down")
+    assert up.wait(timeout=30) == 0
+
+
+def test_a_fleet_is_ready_only_with_a_plan_of_its_own(new_fleet):
+    """What routers kept on disk may name engines where they are no longer."""
+    config = example("laptop.toml")
+    config["control"]["leader_timeout"] = "3s"
+    fleet = new_fleet(config).up()
+    fleet.signalbox("down")
+    for offset, engine in enumerate(fleet.config["engine"]):
+        engine["url"] = f"http://+{50 + offset}"
+    fleet.write_config()
+    fleet.up()
+    answers = [chat(fleet.url(router), "m-large", unlike(n)) for n, router in enumerate(("router-east", "router-west"))]
+    assert all(a.good and a.attempts == 1 for a in answers), answers
+
+
+def test_a_fleet_whose_configuration_was_spoilt_can_be_asked_and_stopped(new_fleet):
+    """From a folder with an odd name too, and without naming its state folder."""
+    fleet = new_fleet(LAPTOP, name="an odd\n\\name")
+    fleet.state = fleet.folder / ".signalbox/laptop"  # where `up` puts it unless told
+    here = lambda *arguments: subprocess.run([fleet.binary, *arguments], cwd=fleet.folder, capture_output=True, text=True, timeout=120)
+    up = here("up", "fleet.toml", "--detach", "--free-ports")
+    assert up.returncode == 0, up.stderr
+    good = fleet.file.read_text()
+    fleet.file.write_text(good + "[[")
+    assert "\nkeeper " in here("status", "fleet.toml").stdout
+    assert here("restart", "keeper", "--config", "fleet.toml").returncode == 0
+    assert here("inspect", "leader", "--config", "fleet.toml").returncode == 2
+    down = here("down", "fleet.toml")
+    assert (down.returncode, down.stdout) == (0, "fleet laptop is down\n"), down.stderr
+    assert fleet.running() == []
+    assert here("down", "fleet.toml").returncode == 2, "then the configuration matters again"
+
+
+def test_keys_that_cannot_be_used_are_told_before_anything_starts(new_fleet):
+    fleet = new_fleet(LAPTOP)
+    keys = fleet.folder / "keys"
+    fleet.signalbox("keys", "init")
+    secret = (keys / "keeper.secret").read_bytes()
+    for spoil, what in [(lambda: (keys / "keeper.secret").chmod(0o644), "others may read this secret"),
+                        (lambda: (keys / "keeper.secret").write_text("x"), "not a secret of this version"),
+                        (lambda: (keys / "keeper.secret").unlink(), "make all of them anew with signalbox keys init")]:
+        spoil()
+        up = fleet.signalbox("up", "--detach", "--free-ports", check=False)
+        assert up.returncode in (1, 2)
+        assert f"{keys}/keeper.secret: " in up.stderr and what in up.stderr, up.stderr
+        assert not (fleet.state / "logs/bus-1.log").exists()
+        (keys / "keeper.secret").write_bytes(secret)
+        (keys / "keeper.secret").chmod(0o600)
+    fleet.config["process"].append({"role": "engine-proxy", "id": "proxy-3", "cluster": "east", "engines": ["e1"]})
+    next(p for p in fleet.config["process"] if p["id"] == "proxy-east")["engines"] = ["e2", "e3"]
+    fleet.write_config()
+    up = fleet.signalbox("up", "--detach", "--free-ports", check=False)
+    assert "no keys for process 'proxy-3'" in up.stderr
+    assert fleet.running() == []
+
+
 def test_a_second_launcher_is_refused(new_fleet):
     fleet = new_fleet(LAPTOP).up()
     second = fleet.signalbox("up", "--detach", check=False)
@@ -111,6 +199,7 @@ def test_a_crash_loop_stops_and_says_where_to_look(new_fleet):
         assert "the fleet was not ready after 1 s; it goes on trying" in up.stderr
         row = wait_for("e1 is given up", lambda: (row := fleet.processes()["e1"])["runs"] == "crash-loop" and row, 60)
         assert row["restarts"] == 7
+        assert row["last_end"].startswith("exit code 1: ") and "address already in use" in row["last_end"].lower()
         assert "logs/e1.log" in (fleet.state / "logs/launcher.log").read_text()
         assert "address already in use" in (fleet.state / "logs/e1.log").read_text().lower()
     fleet.signalbox("restart", "e1")

@@ -1,6 +1,9 @@
 """tap, inspect, explain: what they show is what is so."""
 
 import json
+import re
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -91,7 +94,7 @@ def test_inspect_weights_tells_why(laptop):
 def test_explain_says_why_this_engine_and_not_the_others(laptop):
     answer = chat(laptop.url("router-west"), "m-large", unlike(11))
     assert answer.good, answer
-    record = json.loads(laptop.signalbox("explain", answer.decision, "--json").stdout)
+    record = json.loads(laptop.signalbox("explain", f" {answer.decision}\r", "--json").stdout)  # as cut from a header
     assert record["decision"] == answer.decision
     assert record["engine_name"] == answer.engine
     assert record["class_name"] == "chat"
@@ -106,3 +109,23 @@ def test_explain_of_nothing(laptop):
     done = laptop.signalbox("explain", "no-such-decision", check=False)
     assert done.returncode == 2
     assert "no router keeps decision 'no-such-decision'" in done.stderr
+    for word in ("", "../metrics", "a b"):
+        done = laptop.signalbox("explain", word, check=False)
+        assert done.returncode == 2
+        assert f"'{word}' is not the id of a decision" in done.stderr
+
+
+def test_every_process_has_an_operator_port(laptop):
+    for row in [*laptop.config["bus"], *laptop.config["process"]]:
+        base = f"http://127.0.0.1:{laptop.port(int(row['operator']))}"
+        pages = {page: urllib.request.urlopen(f"{base}/{page}", timeout=10).read().decode() for page in ("healthz", "readyz", "metrics")}
+        assert pages["healthz"] == "alive\n"
+        role = row.get("role", "forwarder")
+        assert f'signalbox_process_info{{role="{role}",id="{row["id"]}"' in pages["metrics"]
+        assert "\nsignalbox_ready 1\n" in pages["metrics"]
+        if role == "forwarder":
+            forwarded = re.search(r"^signalbox_forwarder_forwarded_total (\d+)$", pages["metrics"], re.M)
+            assert int(forwarded[1]) > 0 and "topics cached" in pages["readyz"]
+    with pytest.raises(urllib.error.HTTPError) as nothing:
+        urllib.request.urlopen(f"http://127.0.0.1:{laptop.port(10)}/nothing", timeout=10)
+    assert "GET /explain/" in nothing.value.read().decode()

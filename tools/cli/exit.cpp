@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "tools/cli/terminal.hpp"
+
 namespace signalbox::cli {
 
 Exit exit_of(const Error& error) {
@@ -27,7 +29,7 @@ void finish(Exit code) {
 
 void finish(std::string_view command, const Status& status) {
   if (status) return;
-  fmt::print(stderr, "signalbox {}: {}\n", command, status.error().text());
+  put(stderr, fmt::format("signalbox{}{}: {}\n", command.empty() ? "" : " ", command, status.error().text()));
   finish(exit_of(status.error()));
 }
 

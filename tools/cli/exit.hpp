@@ -19,7 +19,8 @@ Exit exit_of(const Error& error);
 
 /// Ends a CLI11 callback with this code; returns normally for exit_ok.
 void finish(Exit code);
-/// The same after a Status: an error is written to stderr as "signalbox COMMAND: text" first.
+/// The same after a Status: an error is written to stderr as "signalbox COMMAND: text" first; an empty
+/// command is left out.
 void finish(std::string_view command, const Status& status);
 
 }  // namespace signalbox::cli

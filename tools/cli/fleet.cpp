@@ -1,5 +1,7 @@
 #include "tools/cli/fleet.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
@@ -40,17 +42,23 @@ void add_fleet_options(CLI::App& command, FleetOptions& options) {
       ->type_name("DIR");
 }
 
+void add_fleet_argument(CLI::App& command, FleetOptions& options) {
+  command.add_option("CONFIG", options.argument, "the fleet's configuration (or --config)")
+      ->type_name("FILE");
+}
+
 Result<Fleet> open_fleet(const FleetOptions& options) {
-  if (options.config.empty())
+  const std::string& file = options.argument.empty() ? options.config : options.argument;
+  if (file.empty())
     return invalid("which fleet?", {}, "name its configuration with --config FILE or SIGNALBOX_CONFIG");
-  Fleet fleet{absolute(options.config), {options.port_base, options.state_dir, options.keys_dir}, {}};
-  auto loaded = read_config(options.config, fleet.overrides);
+  Fleet fleet{absolute(file), {options.port_base, options.state_dir, options.keys_dir}, {}};
+  auto loaded = read_config(file, fleet.overrides);
   if (!loaded) return tl::unexpected(std::move(loaded.error()));
   if (!options.port_base) {
     const auto running = read_state(absolute(loaded->state_dir));
     if (running && running->port_base != loaded->port_base && is_running(running->launcher)) {
       fleet.overrides.port_base = running->port_base;
-      loaded = read_config(options.config, fleet.overrides);
+      loaded = read_config(file, fleet.overrides);
       if (!loaded) return tl::unexpected(std::move(loaded.error()));
     }
   }
@@ -58,6 +66,21 @@ Result<Fleet> open_fleet(const FleetOptions& options) {
   fleet.config.state_dir = absolute(fleet.config.state_dir);
   fleet.config.keys_dir = absolute(fleet.config.keys_dir);
   return fleet;
+}
+
+Result<std::string> find_state_dir(const FleetOptions& options) {
+  if (options.state_dir) return absolute(*options.state_dir);
+  const auto fleet = open_fleet(options);
+  if (fleet) return fleet->config.state_dir;
+  // What runs does not mind what was written into its file since; look whose it is among the usual folders.
+  const std::string file = absolute(options.argument.empty() ? options.config : options.argument);
+  std::error_code none;
+  for (const auto& entry : std::filesystem::directory_iterator(config::default_state_root, none)) {
+    const std::string folder = absolute(entry.path().string());
+    const auto state = read_state(folder);
+    if (state && state->config == file) return folder;
+  }
+  return tl::unexpected(fleet.error());
 }
 
 std::vector<bus::ForwarderEndpoints> forwarders_of(const config::Config& config) {
@@ -89,12 +112,16 @@ Result<std::string> read_file(const std::string& path) {
 
 Status write_file(const std::string& path, std::string_view bytes) {
   const std::string fresh = path + ".new";
+  errno = 0;
   std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
   out << bytes;
   out.close();
+  if (!out)
+    return fail(ErrorKind::io, fmt::format("cannot be written: {}", std::generic_category().message(errno)),
+                path);
   std::error_code error;
-  if (out) std::filesystem::rename(fresh, path, error);
-  if (!out || error) return fail(ErrorKind::io, "cannot be written", path);
+  std::filesystem::rename(fresh, path, error);
+  if (error) return fail(ErrorKind::io, fmt::format("cannot be written: {}", error.message()), path);
   return {};
 }
 

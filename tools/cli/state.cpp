@@ -32,13 +32,44 @@ bool read_number(std::string_view text, T& out) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// A path may hold what separates lines and cells.
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\')
+      out += "\\\\";
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size())
+      out += text[++i] == 'n' ? '\n' : text[i] == 't' ? '\t' : text[i];
+    else
+      out += text[i];
+  }
+  return out;
+}
+
 bool read_line(std::string_view line, LauncherState& state) {
   const auto cells = split(line, '\t');
   if (cells[0] == "launcher" && cells.size() == 3)
     return read_number(cells[1], state.launcher.pid) && read_number(cells[2], state.launcher.started);
   if (cells[0] == "port_base" && cells.size() == 2) return read_number(cells[1], state.port_base);
+  if (cells[0] == "fleet" && cells.size() == 2) {
+    state.fleet = cells[1];
+    return true;
+  }
   if (cells[0] == "config" && cells.size() == 2) {
-    state.config = cells[1];
+    state.config = unescaped(cells[1]);
     return true;
   }
   if (cells[0] == "process" && cells.size() == 4) {
@@ -98,8 +129,9 @@ Result<LauncherState> read_state(const std::string& state_dir) {
 }
 
 Status write_state(const std::string& state_dir, const LauncherState& state) {
-  std::string text = fmt::format("launcher\t{}\t{}\nport_base\t{}\nconfig\t{}\n", state.launcher.pid,
-                                 state.launcher.started, state.port_base, state.config);
+  std::string text =
+      fmt::format("fleet\t{}\nlauncher\t{}\t{}\nport_base\t{}\nconfig\t{}\n", state.fleet, state.launcher.pid,
+                  state.launcher.started, state.port_base, escaped(state.config));
   for (const auto& entry : state.processes)
     text += fmt::format("process\t{}\t{}\t{}\n", entry.name, entry.process.pid, entry.process.started);
   return write_file(path_of(state_dir), text);

@@ -29,6 +29,7 @@ bool wait_until_gone(const ProcessRef& process, Duration longest);
 std::string own_program();
 
 struct LauncherState {
+  std::string fleet;
   ProcessRef launcher;
   std::uint16_t port_base = 0;
   std::string config;

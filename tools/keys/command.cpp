@@ -28,6 +28,7 @@ Status init(const cli::FleetOptions& options) {
 void add_keys(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("keys", "The keys of a fleet's processes");
   command.require_subcommand(1);
+  command.footer("Example:\n  signalbox keys init --config fleet.toml --keys-dir /etc/signalbox/keys");
   CLI::App& sub =
       *command.add_subcommand("init", "Make keys for every process, forwarder and tool of a fleet");
   sub.footer(

@@ -17,12 +17,13 @@
 namespace signalbox::launcher {
 namespace {
 
-constexpr Duration answer_time = 5s;
+constexpr Duration end_time = 5s;  // from SIGKILL to the end
 
-Status down(const cli::Fleet& fleet, Duration longest) {
-  const auto state = cli::read_state(fleet.config.state_dir);
+Status down(const std::string& state_dir, Duration longest) {
+  const auto state = cli::read_state(state_dir);
   if (!state && state.error().kind == ErrorKind::not_found) {
-    fmt::print("nothing is up in {}\n", fleet.config.state_dir);
+    fmt::print("nothing is up in {}; a fleet that was started elsewhere is named by its --state-dir\n",
+               state_dir);
     return {};
   }
   if (!state) return tl::unexpected(state.error());
@@ -31,23 +32,22 @@ Status down(const cli::Fleet& fleet, Duration longest) {
     if (!cli::wait_until_gone(state->launcher, longest)) {
       fmt::print(stderr, "the launcher did not end within {:.0f} s and is killed\n", to_seconds(longest));
       ::kill(state->launcher.pid, SIGKILL);
-      cli::wait_until_gone(state->launcher, answer_time);
+      cli::wait_until_gone(state->launcher, end_time);
     }
   }
-  const std::size_t left = end_leftovers(fleet);
+  const std::size_t left = end_leftovers(state_dir);
   for (const auto& entry : state->processes)
-    if (!cli::wait_until_gone(entry.process, answer_time))
-      return fail(ErrorKind::internal, fmt::format("{} cannot be killed", entry.name),
-                  fleet.config.state_dir);
-  cli::remove_state(fleet.config.state_dir);
-  fmt::print("fleet {} is down{}\n", fleet.config.fleet,
+    if (!cli::wait_until_gone(entry.process, end_time))
+      return fail(ErrorKind::internal, fmt::format("{} cannot be killed", entry.name), state_dir);
+  cli::remove_state(state_dir);
+  fmt::print("fleet {} is down{}\n", state->fleet,
              left > 0 ? fmt::format("; {} processes that its launcher had left were killed", left) : "");
   return {};
 }
 
 /// Asks the launcher to do something with one process: "restart NAME", "stop NAME".
-Status order(const cli::Fleet& fleet, const std::string& what) {
-  const auto answer = ask(fleet.config.state_dir, what, answer_time);
+Status order(const std::string& state_dir, const std::string& what) {
+  const auto answer = ask(state_dir, what);
   if (!answer) return tl::unexpected(answer.error());
   constexpr std::string_view refused = "error: ";
   if (answer->starts_with(refused))
@@ -56,13 +56,13 @@ Status order(const cli::Fleet& fleet, const std::string& what) {
   return {};
 }
 
-/// Adds a command that works on one fleet; `act` is called with it opened.
+/// Adds a command that works on a fleet that is up; `act` is called with its state folder.
 template <class Options, class Act>
 void on_fleet(CLI::App& command, std::shared_ptr<Options> options, Act act) {
   cli::add_fleet_options(command, options->fleet);
   command.callback([name = command.get_name(), options, act] {
-    const auto fleet = cli::open_fleet(options->fleet);
-    cli::finish(name, fleet ? act(*fleet, *options) : Status(tl::unexpected(fleet.error())));
+    const auto state_dir = cli::find_state_dir(options->fleet);
+    cli::finish(name, state_dir ? act(*state_dir, *options) : Status(tl::unexpected(state_dir.error())));
   });
 }
 
@@ -75,11 +75,10 @@ void add_up(CLI::App& app) {
       "Ctrl-C stops everything in order. Logs are in the state folder's logs/. Missing keys are made.\n\n"
       "Examples:\n"
       "  signalbox up cluster-config/examples/laptop.toml\n"
-      "  signalbox up cluster-config/examples/laptop.toml --detach && signalbox status --config ...\n"
+      "  signalbox up cluster-config/examples/laptop.toml --detach\n"
       "  signalbox up fleet.toml --detach --free-ports --state-dir /tmp/second");
   auto options = std::make_shared<UpOptions>();
-  command.add_option("CONFIG", options->fleet.config, "the fleet's configuration (or --config)")
-      ->type_name("FILE");
+  cli::add_fleet_argument(command, options->fleet);
   cli::add_fleet_options(command, options->fleet);
   command.add_flag("--detach", options->detach, "return once the fleet is ready and leave it running");
   command.add_flag("--free-ports", options->free_ports, "take any free block of ports");
@@ -94,12 +93,14 @@ void add_down(CLI::App& app) {
     double wait_s = 60;
   };
   CLI::App& command = *app.add_subcommand("down", "Stop a fleet, also one whose launcher was killed");
-  command.footer("Example:\n  signalbox down --config cluster-config/examples/laptop.toml");
+  command.footer("Example:\n  signalbox down cluster-config/examples/laptop.toml");
   auto options = std::make_shared<Options>();
+  cli::add_fleet_argument(command, options->fleet);
   command.add_option("--wait", options->wait_s, "seconds to wait for an orderly end before killing")
       ->capture_default_str();
-  on_fleet(command, options,
-           [](const cli::Fleet& fleet, const Options& o) { return down(fleet, from_seconds(o.wait_s)); });
+  on_fleet(command, options, [](const std::string& state_dir, const Options& o) {
+    return down(state_dir, from_seconds(o.wait_s));
+  });
 }
 
 void add_status(CLI::App& app) {
@@ -109,12 +110,13 @@ void add_status(CLI::App& app) {
   };
   CLI::App& command = *app.add_subcommand("status", "How the processes of a running fleet are");
   command.footer(
-      "Exit code 3: the fleet is not up.\n\nExample:\n  signalbox status --config "
+      "Exit code 3: the fleet is not up.\n\nExample:\n  signalbox status "
       "cluster-config/examples/laptop.toml --json");
   auto options = std::make_shared<Options>();
+  cli::add_fleet_argument(command, options->fleet);
   command.add_flag("--json", options->json, "as JSON");
-  on_fleet(command, options, [](const cli::Fleet& fleet, const Options& o) -> Status {
-    const auto answer = ask(fleet.config.state_dir, o.json ? "status json" : "status", answer_time);
+  on_fleet(command, options, [](const std::string& state_dir, const Options& o) -> Status {
+    const auto answer = ask(state_dir, o.json ? "status json" : "status");
     if (!answer) return tl::unexpected(answer.error());
     fmt::print("{}", *answer);
     return {};
@@ -131,8 +133,9 @@ void add_restart(CLI::App& app) {
   command.footer("Example:\n  signalbox restart optimizer-1 --config cluster-config/examples/laptop.toml");
   auto options = std::make_shared<Options>();
   command.add_option("PROCESS", options->process, "its id, or a simulated engine's name")->required();
-  on_fleet(command, options,
-           [](const cli::Fleet& fleet, const Options& o) { return order(fleet, "restart " + o.process); });
+  on_fleet(command, options, [](const std::string& state_dir, const Options& o) {
+    return order(state_dir, "restart " + o.process);
+  });
 }
 
 void add_stop(CLI::App& app) {
@@ -146,8 +149,9 @@ void add_stop(CLI::App& app) {
       "Example:\n  signalbox stop optimizer-2 --config cluster-config/examples/laptop.toml");
   auto options = std::make_shared<Options>();
   command.add_option("PROCESS", options->process, "its id, or a simulated engine's name")->required();
-  on_fleet(command, options,
-           [](const cli::Fleet& fleet, const Options& o) { return order(fleet, "stop " + o.process); });
+  on_fleet(command, options, [](const std::string& state_dir, const Options& o) {
+    return order(state_dir, "stop " + o.process);
+  });
 }
 
 }  // namespace signalbox::launcher

@@ -16,6 +16,7 @@ namespace signalbox::launcher {
 namespace {
 
 constexpr std::size_t longest_question = 256;
+constexpr Duration answer_time = 5s;
 
 /// A Unix socket's path may be 107 bytes long and a folder's longer, so the folder is named by a descriptor.
 struct SocketAddress {
@@ -100,17 +101,22 @@ void ControlServer::on_ready(std::uint32_t) {
   if (question) send_all(peer.get(), answer_(std::string_view(*question).substr(0, question->find('\n'))));
 }
 
-Result<std::string> ask(const std::string& state_dir, std::string_view question, Duration longest) {
+Result<std::string> ask(const std::string& state_dir, std::string_view question) {
   const auto nobody = [&](std::string what) {
     return fail(ErrorKind::unavailable, std::move(what), state_dir,
-                "start the fleet with 'signalbox up CONFIG'");
+                "start the fleet with 'signalbox up CONFIG'; if it was started from another folder, name its "
+                "--state-dir");
   };
   const auto where = address_in(state_dir);
   if (!where) return nobody("no fleet was started with this state folder");
   const net::Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  set_timeouts(socket.get(), longest);
-  if (::connect(socket.get(), generic(where->address), sizeof where->address) != 0)
+  set_timeouts(socket.get(), answer_time);
+  if (::connect(socket.get(), generic(where->address), sizeof where->address) != 0) {
+    if (errno == EACCES)
+      return fail(ErrorKind::denied, "the fleet is another user's", state_dir,
+                  "ask as the user who started it");
     return nobody("no launcher listens here");
+  }
   auto answer = send_all(socket.get(), fmt::format("{}\n", question)) ? receive(socket.get(), 64u << 20, {})
                                                                       : std::optional<std::string>();
   if (!answer || answer->empty()) return nobody("the launcher does not answer");

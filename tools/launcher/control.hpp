@@ -32,7 +32,8 @@ class ControlServer final : private net::Watcher {
   Answer answer_;
 };
 
-/// Asks the launcher of that state folder. Errors: unavailable if none listens or it does not answer in time.
-Result<std::string> ask(const std::string& state_dir, std::string_view question, Duration longest);
+/// Asks the launcher of that state folder. Errors: unavailable if none listens or it does not answer in time, denied if it is
+/// another user's.
+Result<std::string> ask(const std::string& state_dir, std::string_view question);
 
 }  // namespace signalbox::launcher

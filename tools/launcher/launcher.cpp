@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 
 #include "messages/schema/catalog.hpp"
@@ -91,7 +92,7 @@ void Launcher::on_ready(std::uint32_t) {
 void Launcher::on_signal(int signal) {
   if (signal == SIGCHLD) {
     reap();
-  } else if (signal == SIGHUP) {
+  } else if (signal == SIGHUP && !options_.on_terminal) {
     options_.note("reload: SIGHUP to every process");
     for (const Child& child : children_)
       if (child.process.pid > 0) ::kill(child.process.pid, SIGHUP);
@@ -114,16 +115,23 @@ void Launcher::reap() {
     signal_group(pid, SIGKILL);  // what it may have started and left
     child->process = {};
     child->last_end = describe_end(status);
+    const bool told = WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM);
+    const std::string words =
+        status == 0 || told ? std::string() : last_words(log_of(*child), child->log_before);
+    if (!words.empty()) child->last_end += ": " + words;
     child->life.on_ended(loop_.now());
     options_.note(fmt::format("{}: ended, {}{}", child->plan.name, child->last_end, what_next(*child)));
     save_state();
   }
 }
 
+std::string Launcher::log_of(const Child& child) const {
+  return fmt::format("{}/logs/{}.log", config_.state_dir, child.plan.name);
+}
+
 std::string Launcher::what_next(const Child& child) const {
   if (child.life.state() == ChildState::crash_loop)
-    return fmt::format("; {}; see {}/logs/{}.log", sentence_of(ChildState::crash_loop), config_.state_dir,
-                       child.plan.name);
+    return fmt::format("; {}; see {}", sentence_of(ChildState::crash_loop), log_of(child));
   if (child.life.due())
     return fmt::format("; next start in {:.1f} s", to_seconds(*child.life.due() - loop_.now()));
   return {};
@@ -135,7 +143,10 @@ void Launcher::start_due() {
 }
 
 void Launcher::start(Child& child) {
-  const std::string log = fmt::format("{}/logs/{}.log", config_.state_dir, child.plan.name);
+  const std::string log = log_of(child);
+  std::error_code none;
+  child.log_before = std::filesystem::file_size(log, none);
+  if (none) child.log_before = 0;
   const auto pid = spawn(options_.program, child.plan.arguments, log);
   if (!pid) {
     child.last_end = pid.error().text();
@@ -198,7 +209,7 @@ void Launcher::tick() {
   }
   if (options_.show && loop_.now() - shown_ >= show_every) {
     shown_ = loop_.now();
-    options_.show(fleet_view::as_text(status()));
+    options_.show(status());
   }
   arm();
 }
@@ -212,6 +223,7 @@ void Launcher::arm() {
 
 void Launcher::save_state() {
   cli::LauncherState state;
+  state.fleet = config_.fleet;
   state.launcher = cli::process_now(::getpid()).value_or(cli::ProcessRef());
   state.port_base = config_.port_base;
   state.config = options_.fleet.file;
@@ -237,8 +249,11 @@ bool Launcher::is_ready(const Child& child) const {
   }
   const schema::Beat* beat = beat_of(child);
   if (beat == nullptr || !beat->ready) return false;
-  // A router serves without a plan too, but a fleet that has just been started is ready when it has one.
-  return was_ready_ || child.plan.stage != Stage::routers || beat->snapshot.sequence > 0;
+  // A router serves without a plan too, and at once by the one that its last life kept; but a fleet that has just been
+  // started may have moved since, and is ready when this one's plan is in force.
+  if (was_ready_ || child.plan.stage != Stage::routers) return true;
+  const auto receipt = view_.receipts.find(ProcessName(child.plan.name));
+  return receipt != view_.receipts.end() && receipt->second.message.reason == schema::ReceiptReason::accepted;
 }
 
 bool Launcher::all_ready() const {
@@ -260,7 +275,7 @@ std::vector<fleet_view::Table> Launcher::status() const {
                            {"pid"},
                            {"runs"},
                            {"ready"},
-                           {"uptime_s", 0},
+                           {"uptime_s"},
                            {"restarts"},
                            {"serves"},
                            {"last_end"},

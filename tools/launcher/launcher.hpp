@@ -26,9 +26,10 @@ namespace signalbox::launcher {
 
 struct LauncherOptions {
   cli::Fleet fleet;
-  std::string program;                                 ///< the signalbox binary
-  std::function<void(std::string_view line)> note;     ///< an event, in one line
-  std::function<void(const std::string& table)> show;  ///< each second; may be empty
+  std::string program;                                              ///< the signalbox binary
+  std::function<void(std::string_view line)> note;                  ///< an event, in one line
+  std::function<void(const std::vector<fleet_view::Table>&)> show;  ///< each second; may be empty
+  bool on_terminal = false;        ///< SIGHUP says then that the terminal is gone
   std::function<void()> on_ready;  ///< once, when every process is ready and every router has a plan
 };
 
@@ -48,6 +49,7 @@ class Launcher final : private net::Watcher {
     cli::ProcessRef process;  ///< pid 0: not running
     Instant signalled{};      ///< when it was last asked to stop
     std::string last_end;
+    std::uintmax_t log_before = 0;  ///< how long its log was when it was started
   };
 
   Status open();
@@ -55,6 +57,7 @@ class Launcher final : private net::Watcher {
   void on_ready(std::uint32_t events) override;
   void on_signal(int signal);
   void reap();
+  std::string log_of(const Child& child) const;
   std::string what_next(const Child& child) const;
   void start_due();
   void start(Child& child);

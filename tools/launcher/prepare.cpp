@@ -40,9 +40,9 @@ Result<PortBlock> take_any_ports() {
   return fail(ErrorKind::conflict, "every block of ports is taken", {}, "name a free one with --port-base N");
 }
 
-std::size_t end_leftovers(const cli::Fleet& fleet) {
+std::size_t end_leftovers(const std::string& state_dir) {
   std::size_t ended = 0;
-  const auto state = cli::read_state(fleet.config.state_dir);
+  const auto state = cli::read_state(state_dir);
   if (!state) return ended;
   for (const auto& entry : state->processes)
     if (cli::is_running(entry.process)) {
@@ -64,7 +64,7 @@ Status take_state_folder(const cli::Fleet& fleet) {
     return fail(ErrorKind::conflict,
                 fmt::format("a fleet is up here already, under launcher {}", state->launcher.pid), folder,
                 "stop it with 'signalbox down', or give this one another --state-dir");
-  end_leftovers(fleet);
+  end_leftovers(folder);
   cli::remove_state(folder);
   return {};
 }
@@ -76,6 +76,25 @@ Result<bool> make_missing_keys(const cli::Fleet& fleet) {
   const auto made = bus::keys_init(config.keys_dir, cli::identities_of(config));
   if (!made) return tl::unexpected(made.error());
   return true;
+}
+
+Status check_keys(const cli::Fleet& fleet) {
+  if (fleet.config.security != config::Security::curve) return {};
+  for (const bus::Identity& identity : cli::identities_of(fleet.config)) {
+    const auto keyring = bus::load_keyring(fleet.config.keys_dir, identity.id);
+    if (!keyring) return tl::unexpected(keyring.error());
+    const bool same =
+        keyring->identity.role == identity.role && keyring->identity.cluster == identity.cluster;
+    if (!same)
+      return fail(
+          ErrorKind::conflict,
+          fmt::format("the keys of '{}' are those of a {}{}", identity.id, name_of(keyring->identity.role),
+                      keyring->identity.cluster.empty()
+                          ? ""
+                          : fmt::format(" in cluster {}", keyring->identity.cluster)),
+          fleet.config.keys_dir, "make new keys, or give the process another id");
+  }
+  return {};
 }
 
 }  // namespace signalbox::launcher

@@ -25,7 +25,10 @@ Status take_state_folder(const cli::Fleet& fleet);
 /// Makes the fleet's keys where the configuration wants keys and there are none. True if it made some.
 Result<bool> make_missing_keys(const cli::Fleet& fleet);
 
+/// Every process of the configuration finds its keys. Errors: of the first that does not, with what to do.
+Status check_keys(const cli::Fleet& fleet);
+
 /// Kills, with their groups, those of these processes that still run; returns how many.
-std::size_t end_leftovers(const cli::Fleet& fleet);
+std::size_t end_leftovers(const std::string& state_dir);
 
 }  // namespace signalbox::launcher

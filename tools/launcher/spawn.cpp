@@ -7,8 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <system_error>
 
 namespace signalbox::launcher {
@@ -20,6 +22,7 @@ constexpr int exec_failed = 127;
 [[noreturn]] void become(const char* program, char* const* arguments, int log, pid_t parent) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::signal(SIGPIPE, SIG_DFL);
   if (::getppid() != parent) ::_exit(exec_failed);  // it died before the line above
   sigset_t none;
   ::sigemptyset(&none);
@@ -55,6 +58,20 @@ Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& 
 
 void signal_group(pid_t leader, int signal) {
   if (leader > 1) ::kill(-leader, signal);
+}
+
+std::string last_words(const std::string& log_path, std::uintmax_t from) {
+  constexpr std::uintmax_t tail = 4096;
+  constexpr std::size_t longest = 200;
+  std::ifstream log(log_path, std::ios::binary);
+  log.seekg(0, std::ios::end);
+  const auto end = static_cast<std::uintmax_t>(std::max<std::streamoff>(log.tellg(), 0));
+  if (!log || end <= from) return {};
+  log.seekg(static_cast<std::streamoff>(std::max(from, end - std::min(end, tail))));
+  std::string last;
+  for (std::string line; std::getline(log, line);)
+    if (!line.empty()) last = std::move(line);
+  return last.substr(0, longest);
 }
 
 std::string describe_end(int wait_status) {

@@ -1,15 +1,13 @@
 #include "tools/launcher/up.hpp"
 
 #include <fcntl.h>
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <system_error>
 
 #include "cluster-config/load/load.hpp"
@@ -18,11 +16,10 @@
 #include "tools/launcher/control.hpp"
 #include "tools/launcher/launcher.hpp"
 #include "tools/launcher/prepare.hpp"
+#include "tools/launcher/screen.hpp"
 
 namespace signalbox::launcher {
 namespace {
-
-constexpr Duration answer_time = 5s;
 
 struct Prepared {
   PortBlock ports;
@@ -61,24 +58,19 @@ Result<Prepared> prepare(const UpOptions& options) {
   const auto keys = make_missing_keys(out.fleet);
   if (!keys) return tl::unexpected(keys.error());
   if (*keys) fmt::print("made keys in {}\n", out.fleet.config.keys_dir);
+  if (const Status usable = check_keys(out.fleet); !usable) return tl::unexpected(usable.error());
   return out;
 }
 
-void print_line(std::string_view line) {
-  const auto now = std::chrono::system_clock::now();  // wall time: for people
-  fmt::print("{:%H:%M:%S} {}\n", fmt::localtime(std::chrono::system_clock::to_time_t(now)), line);
-  std::fflush(stdout);
-}
-
-void redraw(const std::string& table) {
-  constexpr std::string_view clear_and_home = "\x1b[H\x1b[2J";
-  fmt::print("{}{}\nCtrl-C stops the fleet\n", clear_and_home, table);
-  std::fflush(stdout);
-}
-
-Status run_launcher(Prepared& prepared, bool live, std::function<void()> on_ready) {
-  LauncherOptions options{prepared.fleet, cli::own_program(), print_line, {}, std::move(on_ready)};
-  if (live) options.show = redraw;
+Status run_launcher(Prepared& prepared, bool foreground, std::function<void()> on_ready) {
+  ::signal(SIGPIPE, SIG_IGN);  // a reader of our output that leaves does not take the fleet with it
+  LauncherOptions options{prepared.fleet, cli::own_program(), print_event, {}, false, std::move(on_ready)};
+  Screen screen;
+  options.on_terminal = foreground && (::isatty(STDIN_FILENO) == 1 || ::isatty(STDOUT_FILENO) == 1);
+  if (foreground && ::isatty(STDOUT_FILENO) == 1) {
+    options.note = [&screen](std::string_view line) { screen.note(line); };
+    options.show = [&screen](const std::vector<fleet_view::Table>& tables) { screen.draw(tables); };
+  }
   return Launcher(std::move(options)).run();
 }
 
@@ -120,7 +112,7 @@ cli::Exit detach(Prepared& prepared, Duration longest) {
       [[maybe_unused]] const auto told = ::write(say.get(), "r", 1);
       say.reset();
     });
-    if (!done) print_line(done.error().text());
+    if (!done) print_event(done.error().text());
     ::_exit(done ? cli::exit_ok : cli::exit_failed);
   }
   say.reset();
@@ -131,14 +123,14 @@ cli::Exit detach(Prepared& prepared, Duration longest) {
     fmt::print(stderr, "signalbox up: the launcher ended; {}/logs/launcher.log says why\n", state_dir);
     return cli::exit_failed;
   }
-  const auto status = ask(state_dir, "status", answer_time);
+  const auto status = ask(state_dir, "status");
   if (status) fmt::print("{}", *status);
   if (ready) return cli::exit_ok;
-  fmt::print(stderr,
-             "signalbox up: the fleet was not ready after {:.0f} s; it goes on trying. 'signalbox status' "
-             "shows what is "
-             "missing, {}/logs why, and 'signalbox down' stops it\n",
-             to_seconds(longest), state_dir);
+  fmt::print(
+      stderr,
+      "signalbox up: the fleet was not ready after {:.0f} s; it goes on trying. 'signalbox status' shows "
+      "what is missing, {}/logs why, and 'signalbox down' stops it\n",
+      to_seconds(longest), state_dir);
   return cli::exit_failed;
 }
 
@@ -151,7 +143,7 @@ cli::Exit up(UpOptions options) {
     return cli::exit_of(prepared.error());
   }
   if (options.detach) return detach(*prepared, from_seconds(options.wait_s));
-  const Status done = run_launcher(*prepared, ::isatty(STDOUT_FILENO) == 1, [] {});
+  const Status done = run_launcher(*prepared, true, [] {});
   if (!done) fmt::print(stderr, "signalbox up: {}\n", done.error().text());
   return done ? cli::exit_ok : cli::exit_of(done.error());
 }

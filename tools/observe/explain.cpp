@@ -3,6 +3,8 @@
 #include <curl/curl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
 #include <memory>
 
 #include "tools/observe/record_text.hpp"
@@ -35,9 +37,26 @@ Result<Answer> get(const std::string& url, Duration longest) {
   return answer;
 }
 
+/// A decision id as it may be pasted out of a header: without what surrounds it.
+Result<std::string> clean(std::string_view decision) {
+  constexpr std::string_view around = " \t\r\n\"'";
+  const std::size_t first = decision.find_first_not_of(around);
+  const std::string_view id = first == std::string_view::npos
+                                  ? std::string_view()
+                                  : decision.substr(first, decision.find_last_not_of(around) + 1 - first);
+  // Letters, digits and a dash: nothing that would lead to another page of the router.
+  if (!id.empty() &&
+      std::all_of(id.begin(), id.end(), [](unsigned char c) { return std::isalnum(c) || c == '-'; }))
+    return std::string(id);
+  return fail(ErrorKind::not_found, fmt::format("'{}' is not the id of a decision", id), {},
+              "copy it from an answer's x-signalbox-decision");
+}
+
 }  // namespace
 
 Status explain(const ExplainOptions& options) {
+  const auto decision = clean(options.decision);
+  if (!decision) return tl::unexpected(decision.error());
   const auto fleet = cli::open_fleet(options.fleet);
   if (!fleet) return tl::unexpected(fleet.error());
   std::vector<std::string> names;
@@ -46,7 +65,7 @@ Status explain(const ExplainOptions& options) {
   bool answered = false;
   for (const config::Process& process : fleet->config.processes) {
     if (process.role != "cluster-router" || process.operator_listen.empty()) continue;
-    const auto answer = get(fmt::format("http://{}/explain/{}", process.operator_listen, options.decision),
+    const auto answer = get(fmt::format("http://{}/explain/{}", process.operator_listen, *decision),
                             from_seconds(options.wait_s));
     if (!answer) {
       troubles += fmt::format("{}{}: {}", troubles.empty() ? "" : "; ", process.id, answer.error().text());
@@ -65,7 +84,7 @@ Status explain(const ExplainOptions& options) {
                 troubles.empty() ? "the fleet has no router with an operator port" : troubles,
                 "no router could be asked", "is the fleet up? 'signalbox status' tells");
   return fail(
-      ErrorKind::not_found, fmt::format("no router keeps decision '{}'", options.decision), troubles,
+      ErrorKind::not_found, fmt::format("no router keeps decision '{}'", *decision), troubles,
       "copy the id from an answer's x-signalbox-decision; each router keeps only its latest decisions");
 }
 

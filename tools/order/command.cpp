@@ -1,5 +1,7 @@
 #include "tools/order/command.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -21,7 +23,7 @@ void add_common(CLI::App& command, Options& options) {
   command.add_option("--wait", options.give.wait_s, "seconds to wait for receipts")->capture_default_str();
 }
 
-void send(const char* name, Options& options, schema::OrderKind kind) {
+void send(const std::string& name, Options& options, schema::OrderKind kind) {
   schema::Order& order = options.give.order;
   order.kind = kind;
   order.target = ProcessName(options.target);
@@ -61,7 +63,7 @@ void add_order(CLI::App& app) {
     CLI::App& sub = *command.add_subcommand(name, sentence);
     auto options = std::make_shared<Options>();
     add_common(sub, *options);
-    sub.callback([options, name, kind] { send(name, *options, kind); });
+    sub.callback([options, name = fmt::format("order {}", name), kind] { send(name, *options, kind); });
     return std::pair<CLI::App*, std::shared_ptr<Options>>(&sub, options);
   };
   {
@@ -69,7 +71,7 @@ void add_order(CLI::App& app) {
                                     schema::OrderKind::set_network);
     sub->add_option("FROM", options->from, "where requests enter")->required();
     sub->add_option("TO", options->to, "the engines' cluster")->required();
-    sub->add_option("RTT", options->give.order.value, "seconds")->required()->check(CLI::NonNegativeNumber);
+    sub->add_option("RTT", options->give.order.value, "seconds")->required()->check(CLI::Range(0.0, 10.0));
   }
   {
     const auto [sub, options] =

@@ -36,6 +36,11 @@ Status check_names(const config::Config& config, const schema::Order& order) {
       return fail(ErrorKind::not_found, fmt::format("the fleet has no cluster '{}'", cluster));
   if (order.target.str() != "all" && config.find_process(order.target) == nullptr)
     return fail(ErrorKind::not_found, fmt::format("the fleet has no process '{}'", order.target));
+  if (order.kind == schema::OrderKind::resign &&
+      config.find_process(order.target)->role != name_of(Role::global_optimizer))
+    return fail(ErrorKind::not_found,
+                fmt::format("'{}' is not a global-optimizer and leads nobody", order.target), {},
+                "'signalbox inspect leader' lists them");
   return {};
 }
 
@@ -68,7 +73,10 @@ Status give(const cli::Fleet& fleet, GiveOptions options) {
   receipts.came.wait_for(lock, from_seconds(options.wait_s), [&] { return receipts.bus_is_there; });
   if (!receipts.bus_is_there) return tl::unexpected(cli::nobody_there(fleet));
   if (const Status said = (*node)->publish(order); !said) return said;
-  receipts.came.wait_for(lock, end - cli::monotonic_now(), [&] { return receipts.done(); });
+  // Some may refuse where another one does it: the first answer is not the last.
+  constexpr Duration others = 500ms;
+  receipts.came.wait_for(lock, end - cli::monotonic_now(), [&] { return !receipts.all.empty(); });
+  receipts.came.wait_for(lock, others, [&] { return receipts.done(); });
   for (const schema::OrderReceipt& receipt : receipts.all)
     fmt::print("{}: {}{}\n", receipt.id, receipt.done ? "done" : "refused",
                receipt.detail.empty() ? "" : ", " + receipt.detail);

@@ -75,6 +75,10 @@ cli::Exit format_all(const Options& options) {
 void add_policy(CLI::App& app) {
   CLI::App& command = *app.add_subcommand("policy", "Check and format policy files");
   command.require_subcommand(1);
+  command.footer(
+      "Examples:\n"
+      "  signalbox policy check cluster-config/examples/laptop.policy\n"
+      "  signalbox policy fmt --write fleet.policy");
   auto options = std::make_shared<Options>();
 
   CLI::App& check =

@@ -1,5 +1,7 @@
 // The bus on real sockets: forwarders and nodes of one process, on free ports of the loopback.
+#include <netinet/in.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <condition_variable>
@@ -377,6 +379,32 @@ BOOST_AUTO_TEST_CASE(without_security_the_bus_works_on_loopback_only) {
   auto listener = fleet.node(plain(router, {"signal/"}), inbox.handlers());
   auto speaker = fleet.node(plain(proxy, {}));
   BOOST_TEST(gets_through(*speaker, inbox, signal_of("e1"), "signal/east/e1/"));
+}
+
+bool host_has_ipv6() {
+  const int fd = ::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in6 loopback{};
+  loopback.sin6_family = AF_INET6, loopback.sin6_addr = in6addr_loopback;
+  const bool has = fd >= 0 && ::bind(fd, reinterpret_cast<const sockaddr*>(&loopback), sizeof loopback) == 0;
+  if (fd >= 0) ::close(fd);
+  return has;
+}
+
+BOOST_AUTO_TEST_CASE(a_bus_may_have_addresses_of_ipv6) {
+  if (!host_has_ipv6()) {
+    BOOST_TEST_MESSAGE("this host has no IPv6");
+    return;
+  }
+  Fleet fleet{};
+  fleet.start(bus_a, "tcp://[::1]:0", "tcp://[::1]:0");
+  fleet.start(bus_b);
+  Inbox inbox;
+  auto listener = fleet.node(fleet.options(router, {"verdict/"}), inbox.handlers());
+  auto speaker = fleet.node(fleet.options(monitor));
+  BOOST_TEST(joined(*speaker, 2));
+  BOOST_TEST(gets_through(*speaker, inbox, verdict_of("e1"), "verdict/e1/monitor-1/"));
+  fleet.forwarders[1]->stop();
+  BOOST_TEST(gets_through(*speaker, inbox, verdict_of("e2"), "verdict/e2/monitor-1/"));
 }
 
 BOOST_AUTO_TEST_CASE(a_port_in_use_is_a_clear_error) {
