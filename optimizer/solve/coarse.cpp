@@ -78,7 +78,6 @@ void merge(const Problem& problem, const Sources& members, Coarse& image) {
       image.problem.pairs[row.first_pair + i].cost_s += source.demand_per_s * pair.cost_s;
       image.problem.pairs[row.first_pair + i].work_s += source.demand_per_s * pair.work_s;
     }
-    image.row_of[s] = static_cast<std::uint32_t>(image.problem.sources.size());
   }
   for (std::size_t i = row.first_pair; i < image.problem.pairs.size(); ++i) {
     image.problem.pairs[i].cost_s /= row.demand_per_s;
@@ -92,19 +91,35 @@ void merge(const Problem& problem, const Sources& members, Coarse& image) {
 
 }  // namespace
 
-Coarse coarsen(const Problem& problem, std::size_t rows) {
+std::vector<std::uint32_t> group_sources(const Problem& problem, std::size_t count) {
   std::map<std::pair<std::uint64_t, std::uint32_t>, Sources> sets;
   for (std::uint32_t s = 0; s < problem.sources.size(); ++s) {
     const Source& source = problem.sources[s];
     if (source.demand_per_s > 0.0 && source.pair_count > 0)
       sets[{engines_hash(problem, source), source.pair_count}].push_back(s);
   }
+  std::vector<std::uint32_t> group_of(problem.sources.size(), no_group);
+  const std::size_t parts = sets.empty() ? 1 : std::max<std::size_t>(1, count / sets.size());
+  std::uint32_t next = 0;
+  for (const auto& [key, members] : sets)
+    for (const Sources& group : split(problem, members, parts)) {
+      for (const std::uint32_t s : group) group_of[s] = next;
+      ++next;
+    }
+  return group_of;
+}
+
+Coarse coarsen(const Problem& problem, std::vector<std::uint32_t> groups) {
   Coarse image;
   image.problem.engines = problem.engines;
-  image.row_of.assign(problem.sources.size(), Coarse::no_row);
-  const std::size_t parts = sets.empty() ? 1 : std::max<std::size_t>(1, rows / sets.size());
-  for (const auto& [key, members] : sets)
-    for (const Sources& group : split(problem, members, parts)) merge(problem, group, image);
+  image.row_of = std::move(groups);
+  std::vector<Sources> members;
+  for (std::uint32_t s = 0; s < image.row_of.size(); ++s) {
+    if (image.row_of[s] == no_group) continue;
+    if (image.row_of[s] >= members.size()) members.resize(image.row_of[s] + 1);
+    members[image.row_of[s]].push_back(s);
+  }
+  for (const Sources& group : members) merge(problem, group, image);
   return image;
 }
 
@@ -115,7 +130,7 @@ void Coarse::share_out(const Problem& whole, const std::vector<double>& flow_per
   whole_shed_per_s.assign(whole.sources.size(), 0.0);
   for (std::size_t s = 0; s < whole.sources.size(); ++s) {
     const Source& source = whole.sources[s];
-    if (row_of[s] == no_row) {
+    if (row_of[s] == no_group) {
       whole_shed_per_s[s] = source.demand_per_s;
       continue;
     }

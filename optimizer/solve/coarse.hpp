@@ -11,11 +11,15 @@
 
 namespace signalbox::optimizer {
 
+inline constexpr std::uint32_t no_group = UINT32_MAX;
+
+/// Groups of sources that may use the same engines at about the same costs: at most about `count`, more if there are
+/// more different sets of engines. By SourceIndex; no_group without demand or engines.
+std::vector<std::uint32_t> group_sources(const Problem& problem, std::size_t count);
+
 struct Coarse {
-  Problem problem;  ///< without churn
-  std::vector<std::uint32_t>
-      row_of;  ///< by SourceIndex of the whole problem; no_row without demand or engines
-  static constexpr std::uint32_t no_row = UINT32_MAX;
+  Problem problem;                    ///< without churn
+  std::vector<std::uint32_t> row_of;  ///< by SourceIndex of the whole problem: its group
 
   /// The image's flows and refusals, shared out to the whole problem's sources by demand.
   void share_out(const Problem& whole, const std::vector<double>& flow_per_s,
@@ -23,7 +27,7 @@ struct Coarse {
                  std::vector<double>& whole_shed_per_s) const;
 };
 
-/// An image of at most about `rows` rows; more if there are more different sets of engines.
-Coarse coarsen(const Problem& problem, std::size_t rows);
+/// One row for each of these groups.
+Coarse coarsen(const Problem& problem, std::vector<std::uint32_t> groups);
 
 }  // namespace signalbox::optimizer

@@ -11,6 +11,7 @@ namespace {
 constexpr double least_slope = 0.02;
 /// A price is at most doubled, or halved, by one step.
 constexpr double most_down = 0.5, most_up = 1.0;
+constexpr double most_temperatures = 4.0;
 constexpr double solve_tolerance = 1e-2;
 constexpr std::uint32_t most_products = 60, most_trials = 6;
 
@@ -24,11 +25,13 @@ double offer_slope(const CongestionCurve& curve, double price) {
 
 }  // namespace
 
-Newton::Newton(const Problem& problem) : problem_(problem) {
+Newton::Newton(const Problem& problem, const std::vector<std::uint32_t>& group_of)
+    : problem_(problem), groups_(problem, group_of) {
   const std::size_t count = problem.engines.size();
   for (std::size_t e = 0; e < count; ++e)
     if (problem.engines[e].curve.ceiling > 0.0) engines_.push_back(static_cast<std::uint32_t>(e));
-  for (auto* column : {&excess_, &diagonal_, &inverse_, &step_, &residual_, &direction_, &product_, &trial_})
+  for (auto* column : {&excess_, &diagonal_, &scaled_, &step_, &residual_, &direction_, &product_, &trial_,
+                       &strongest_, &most_, &least_})
     column->assign(count, 0.0);
 }
 
@@ -39,6 +42,7 @@ NewtonResult Newton::balance(Proximal& rows, const NewtonOptions& options, std::
     build(rows, price);
     result.products += solve(rows);
     ++result.steps;
+    shorten(rows);
     if (!search(rows, price)) break;
   }
   result.unbalanced = unbalanced_;
@@ -58,22 +62,21 @@ void Newton::measure(Proximal& rows, const std::vector<double>& price) {
 }
 
 void Newton::build(const Proximal& rows, const std::vector<double>& price) {
-  for (const std::uint32_t e : engines_)
-    diagonal_[e] = inverse_[e] = rows.stiffness()[e] + offer_slope(problem_.engines[e].curve, price[e]);
-  inverse_slope_.assign(problem_.sources.size(), 0.0);
-  for (std::size_t s = 0; s < inverse_slope_.size(); ++s) {
-    if (!(rows.slope(s) > 0.0)) continue;
-    inverse_slope_[s] = 1.0 / rows.slope(s);
-    for (std::uint32_t i = rows.pulls_begin()[s]; i < rows.pulls_begin()[s + 1]; ++i) {
-      const auto& pull = rows.pulls()[i];
-      inverse_[pull.engine] -= pull.value * pull.value * inverse_slope_[s];
-    }
+  free_.clear();
+  for (const std::uint32_t e : engines_) {
+    step_[e] = direction_[e] = 0.0;
+    if (price[e] > problem_.engines[e].curve.q || excess_[e] > 0.0) free_.push_back(e);
   }
-  for (const std::uint32_t e : engines_) inverse_[e] = 1.0 / std::max(inverse_[e], 1e-3 * diagonal_[e]);
+  for (const std::uint32_t e : free_)
+    diagonal_[e] = rows.stiffness()[e] + offer_slope(problem_.engines[e].curve, price[e]);
+  inverse_slope_.assign(problem_.sources.size(), 0.0);
+  for (std::size_t s = 0; s < inverse_slope_.size(); ++s)
+    if (rows.slope(s) > 0.0) inverse_slope_[s] = 1.0 / rows.slope(s);
+  groups_.build(rows, diagonal_, free_);
 }
 
 void Newton::apply(const Proximal& rows, const std::vector<double>& in, std::vector<double>& out) const {
-  for (const std::uint32_t e : engines_) out[e] = diagonal_[e] * in[e];
+  for (const std::uint32_t e : free_) out[e] = diagonal_[e] * in[e];
   const auto& pulls = rows.pulls();
   for (std::size_t s = 0; s < inverse_slope_.size(); ++s) {
     const std::uint32_t first = rows.pulls_begin()[s], last = rows.pulls_begin()[s + 1];
@@ -87,31 +90,53 @@ void Newton::apply(const Proximal& rows, const std::vector<double>& in, std::vec
 /// Conjugate gradients for  Hessian * step = excess.
 std::uint32_t Newton::solve(const Proximal& rows) {
   double rho = 0.0;
-  for (const std::uint32_t e : engines_) {
-    step_[e] = 0.0;
-    residual_[e] = excess_[e];
-    direction_[e] = inverse_[e] * excess_[e];
-    rho += residual_[e] * direction_[e];
-  }
+  residual_ = excess_;
+  groups_.apply(residual_, direction_);
+  for (const std::uint32_t e : free_) rho += residual_[e] * direction_[e];
   const double enough = solve_tolerance * solve_tolerance * rho;
   for (std::uint32_t i = 1; i <= most_products; ++i) {
     apply(rows, direction_, product_);
     double curvature = 0.0;
-    for (const std::uint32_t e : engines_) curvature += direction_[e] * product_[e];
+    for (const std::uint32_t e : free_) curvature += direction_[e] * product_[e];
     if (!(curvature > 0.0)) return i;
     const double length = rho / curvature;
     double next = 0.0;
-    for (const std::uint32_t e : engines_) {
+    for (const std::uint32_t e : free_) {
       step_[e] += length * direction_[e];
       residual_[e] -= length * product_[e];
-      next += residual_[e] * inverse_[e] * residual_[e];
     }
+    groups_.apply(residual_, scaled_);
+    for (const std::uint32_t e : free_) next += residual_[e] * scaled_[e];
     if (next <= enough) return i;
     const double ratio = next / rho;
     rho = next;
-    for (const std::uint32_t e : engines_) direction_[e] = inverse_[e] * residual_[e] + ratio * direction_[e];
+    for (const std::uint32_t e : free_) direction_[e] = scaled_[e] + ratio * direction_[e];
   }
   return most_products;
+}
+
+/// The softmin is nearly linear only within a temperature: no engine's price moves further than a few, beside the level of the row that
+/// pulls it most.
+void Newton::shorten(const Proximal& rows) {
+  for (const std::uint32_t e : free_) strongest_[e] = 0.0;
+  const auto& pulls = rows.pulls();
+  for (std::size_t s = 0; s < inverse_slope_.size(); ++s) {
+    const std::uint32_t first = rows.pulls_begin()[s], last = rows.pulls_begin()[s + 1];
+    double level = 0.0;
+    for (std::uint32_t i = first; i < last; ++i) level += pulls[i].value * step_[pulls[i].engine];
+    level *= inverse_slope_[s];
+    for (std::uint32_t i = first; i < last; ++i) {
+      const std::uint32_t e = pulls[i].engine;
+      const double strength = pulls[i].value * pulls[i].work_s;
+      if (strength <= strongest_[e]) continue;
+      strongest_[e] = strength;
+      const double middle = level / pulls[i].work_s,
+                   reach = most_temperatures * rows.temperature(s) / pulls[i].work_s;
+      least_[e] = middle - reach, most_[e] = middle + reach;
+    }
+  }
+  for (const std::uint32_t e : free_)
+    if (strongest_[e] > 0.0) step_[e] = std::clamp(step_[e], least_[e], most_[e]);
 }
 
 double Newton::along_step() const {

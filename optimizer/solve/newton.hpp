@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "optimizer/model/problem.hpp"
+#include "optimizer/solve/groups.hpp"
 #include "optimizer/solve/proximal.hpp"
 
 namespace signalbox::optimizer {
@@ -25,7 +26,8 @@ struct NewtonResult {
 /// solved by conjugate gradients: with the centre near the solution its condition is mild.
 class Newton {
  public:
-  explicit Newton(const Problem& problem);
+  /// Rows of a group answer prices about alike.
+  Newton(const Problem& problem, const std::vector<std::uint32_t>& group_of);
   NewtonResult balance(Proximal& rows, const NewtonOptions& options, std::vector<double>& price);
 
  private:
@@ -33,14 +35,20 @@ class Newton {
   void build(const Proximal& rows, const std::vector<double>& price);
   void apply(const Proximal& rows, const std::vector<double>& in, std::vector<double>& out) const;
   std::uint32_t solve(const Proximal& rows);
+  void shorten(const Proximal& rows);
   bool search(Proximal& rows, std::vector<double>& price);
   double along_step() const;
 
   const Problem& problem_;
   std::vector<std::uint32_t> engines_;  ///< those with a ceiling
-  std::vector<double> excess_, diagonal_, inverse_, step_, residual_, direction_, product_, trial_;
+  std::vector<std::uint32_t>
+      free_;  ///< those whose price may move: not the idle ones, whose price is as low as it can be
+  std::vector<double> excess_, diagonal_, scaled_, step_, residual_, direction_, product_, trial_;
   std::vector<double> inverse_slope_;  ///< by source
+  std::vector<double> strongest_, most_,
+      least_;  ///< by engine: its strongest pull, and how far its price may move for that row
   double unbalanced_ = 0.0;
+  GroupPreconditioner groups_;
 };
 
 }  // namespace signalbox::optimizer

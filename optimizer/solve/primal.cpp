@@ -1,5 +1,7 @@
 #include "optimizer/solve/primal.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "optimizer/solve/bound.hpp"
@@ -43,10 +45,9 @@ void Primal::start_from(std::span<const double> flow_per_s, std::span<const doub
   recount_loads();
 }
 
-double Primal::price_and_extend(const std::vector<double>& price, double relative_margin,
-                                double least_share) {
+double Primal::price_and_extend(const std::vector<double>& price, double margin, double least_share) {
   cost_.resize(problem_.pairs.size());
-  least_.resize(problem_.sources.size());
+  least_.assign(problem_.sources.size(), 0.0);
   reach_.assign(engines_.size(), infinite);
   double sum = -engines_conjugate(problem_, price);
   std::vector<Segment> kept;
@@ -77,8 +78,23 @@ double Primal::price_and_extend(const std::vector<double>& price, double relativ
         }
     sum += row_value(source, cheapest, churn_paid, kept).cost;
   }
-  extend(relative_margin, least_share);
+  extend(margin * marginal_to_mean(sum), least_share);
   return sum;
+}
+
+/// What all requests cost at these prices, `value`, over what they would cost if each were the last one: at high loads much less than 1.
+double Primal::marginal_to_mean(double value) const {
+  double all = 0.0;
+  for (std::size_t s = 0; s < least_.size(); ++s)
+    all += std::abs(least_[s]) * problem_.sources[s].demand_per_s;
+  return all > 0.0 ? std::clamp(value / all, 1e-3, 1.0) : 1.0;
+}
+
+std::vector<double> Primal::cost_shares(double share, double value) const {
+  std::vector<double> out(least_.size());
+  const double scale = share * marginal_to_mean(value);
+  for (std::size_t s = 0; s < out.size(); ++s) out[s] = scale * std::max(std::abs(least_[s]), 1e-6);
+  return out;
 }
 
 void Primal::extend(double relative_margin, double least_share) {

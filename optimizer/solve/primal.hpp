@@ -17,9 +17,11 @@ class Primal {
   /// Starts from these flows by PairIndex, scaled row by row so that flow and shed make up the demand. Flows below
   /// `least_share` of their row's demand are left out. Rows without any flow stay empty.
   void start_from(std::span<const double> flow_per_s, std::span<const double> shed_per_s, double least_share);
-  /// One pass over all pairs at these prices: the exact dual value; adds the columns that are cheap at these
-  /// prices and drops the dear ones with less flow than `least_share` of their row's demand.
-  double price_and_extend(const std::vector<double>& price, double relative_margin, double least_share);
+  /// One pass over all pairs at these prices: the exact dual value; adds the columns that cost at most cost_shares(margin) more
+  /// than their row's cheapest, and drops the dearer ones with less flow than `least_share` of their row's demand.
+  double price_and_extend(const std::vector<double>& price, double margin, double least_share);
+  /// By source: a share of what its last request cost at the last prices, such that all together they are that share of `value`.
+  std::vector<double> cost_shares(double share, double value) const;
   /// One pass over the rows: each is balanced exactly against what the others leave on the engines.
   void sweep();
   /// Sums the loads anew (they drift by rounding).
@@ -44,6 +46,7 @@ class Primal {
   };
   double flow_at(const Candidate& candidate, double level, double& softness) const;
   void balance_row(std::size_t row);
+  double marginal_to_mean(double value) const;
   void extend(double relative_margin, double least_share);
 
   const Problem& problem_;

@@ -139,7 +139,7 @@ void Proximal::answer_row(std::size_t s, const std::vector<double>& price) {
     work_[pair.engine.value] += flow * pair.work_s;
     const double pull = flow * inverse;
     slope += pull;
-    pulls_.push_back({pair.engine.value, pull * pair.work_s});
+    pulls_.push_back({pair.engine.value, pull * pair.work_s, pair.work_s});
     stiffness_[pair.engine.value] += pull * pair.work_s * pair.work_s;
   }
   for (std::uint32_t b = bounded_begin_[s]; b < bounded_begin_[s + 1]; ++b) {
@@ -154,7 +154,7 @@ void Proximal::answer_row(std::size_t s, const std::vector<double>& price) {
     const Pair& pair = columns_->pairs[way.column];
     flow_[way.column] += flow;
     work_[pair.engine.value] += flow * pair.work_s;
-    pulls_.push_back({pair.engine.value, pull * pair.work_s});
+    pulls_.push_back({pair.engine.value, pull * pair.work_s, pair.work_s});
     stiffness_[pair.engine.value] += pull * pair.work_s * pair.work_s;
   }
   slope_[s] = slope;

@@ -36,11 +36,12 @@ class Proximal {
   /// where pull is by the row's columns: work times the slope of the column's flow by the row's level.
   struct Pull {
     std::uint32_t engine;
-    double value;
+    double value, work_s;
   };
   const std::vector<Pull>& pulls() const { return pulls_; }
   const std::vector<std::uint32_t>& pulls_begin() const { return pulls_begin_; }
   double slope(std::size_t s) const { return slope_[s]; }
+  double temperature(std::size_t s) const { return temperature_[s]; }
   const std::vector<double>& stiffness() const { return stiffness_; }  ///< by engine: sum of work * pull
 
  private:

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <span>
 
 namespace signalbox::optimizer {
 namespace {
@@ -68,11 +70,20 @@ class Repair {
     flows_.load[pair.engine.at()] = std::max(0.0, flows_.load[pair.engine.at()] + rate * pair.work_s);
   }
 
+  /// Of each engine the columns with flow.
   void index_engines() {
-    if (!columns_of_.empty()) return;
-    columns_of_.resize(problem_.engines.size());
+    if (!begin_of_.empty()) return;
+    begin_of_.assign(problem_.engines.size() + 1, 0);
     for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k)
-      if (flows_.flow_per_s[k] > 0.0) columns_of_[columns_.pairs[k].engine.at()].push_back(k);
+      if (flows_.flow_per_s[k] > 0.0) ++begin_of_[columns_.pairs[k].engine.at() + 1];
+    std::partial_sum(begin_of_.begin(), begin_of_.end(), begin_of_.begin());
+    columns_of_.resize(begin_of_.back());
+    std::vector<std::uint32_t> next(begin_of_);
+    for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k)
+      if (flows_.flow_per_s[k] > 0.0) columns_of_[next[columns_.pairs[k].engine.at()]++] = k;
+  }
+  std::span<const std::uint32_t> columns_of(std::size_t e) const {
+    return std::span(columns_of_).subspan(begin_of_[e], begin_of_[e + 1] - begin_of_[e]);
   }
 
   /// Part of a column's flow that can be refused at one cost.
@@ -86,7 +97,7 @@ class Repair {
       if (flows_.load[e] <= ceiling(e)) continue;
       index_engines();
       slices_.clear();
-      for (const std::uint32_t k : columns_of_[e]) {
+      for (const std::uint32_t k : columns_of(e)) {
         const Source& source = problem_.sources[row_of_[k]];
         const double flow = flows_.flow_per_s[k], work = columns_.pairs[k].work_s;
         const double open = source.floor_fraction > 0.0 ? std::min(flow, open_room(row_of_[k])) : flow;
@@ -147,42 +158,65 @@ class Repair {
     return out;
   }
 
+  /// What refusing a second of the work on an engine costs at least: who would give way first.
+  double least_given_up(std::size_t e) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::uint32_t k : columns_of(e))
+      if (flows_.flow_per_s[k] > 0.0)
+        least = std::min(
+            least, (cost_of_refusing(row_of_[k]) - columns_.pairs[k].cost_s) / columns_.pairs[k].work_s);
+    return least;
+  }
+
   /// A full engine serves whoever is dearer to refuse. True if any place changed hands.
   bool displace(const std::vector<std::uint32_t>& refused) {
+    if (refused.empty()) return false;
     bool moved = false;
-    columns_of_.clear();
+    begin_of_.clear();
     index_engines();
+    given_up_.resize(problem_.engines.size());
+    for (std::size_t e = 0; e < given_up_.size(); ++e) given_up_[e] = least_given_up(e);
     for (const std::uint32_t s : refused)
       for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k) {
         const Pair& mine = columns_.pairs[k];
-        for (const std::uint32_t other : columns_of_[mine.engine.at()]) {
-          if (row_of_[other] == s || flows_.flow_per_s[other] <= 0.0) continue;
-          const Pair& theirs = columns_.pairs[other];
-          const double gain = (saved_by_serving(s) - mine.cost_s) / mine.work_s -
-                              (cost_of_refusing(row_of_[other]) - theirs.cost_s) / theirs.work_s;
-          if (gain <= 0.0 || flows_.shed_per_s[s] <= negligible * problem_.sources[s].demand_per_s) continue;
-          const std::uint32_t r = row_of_[other];
-          const double theirs_most = problem_.sources[r].floor_fraction > 0.0 && open_room(r) > 0.0
-                                         ? open_room(r)
-                                         : flows_.flow_per_s[other];
-          const double over = flows_.shed_per_s[s] - open_shed(s);
-          const double mine_most =
-              problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
-          const double work = std::min({flows_.flow_per_s[other] * theirs.work_s, theirs_most * theirs.work_s,
-                                        mine_most * mine.work_s});
-          move(other, -work / theirs.work_s);
-          move(k, work / mine.work_s);
-          moved |= work > negligible * flows_.load[mine.engine.at()];
-        }
+        const std::size_t e = mine.engine.at();
+        if ((saved_by_serving(s) - mine.cost_s) / mine.work_s <= given_up_[e]) continue;
+        if (flows_.shed_per_s[s] <= negligible * problem_.sources[s].demand_per_s) break;
+        for (const std::uint32_t other : columns_of(e)) moved |= take_place(s, k, other);
+        given_up_[e] = least_given_up(e);
       }
     return moved;
+  }
+
+  /// Source s, part of which is refused, takes the place of another column on its engine if that is cheaper to refuse.
+  bool take_place(std::uint32_t s, std::uint32_t k, std::uint32_t other) {
+    const std::uint32_t r = row_of_[other];
+    if (r == s || flows_.flow_per_s[other] <= 0.0) return false;
+    if (flows_.shed_per_s[s] <= negligible * problem_.sources[s].demand_per_s) return false;
+    const Pair& mine = columns_.pairs[k];
+    const Pair& theirs = columns_.pairs[other];
+    const double gain = (saved_by_serving(s) - mine.cost_s) / mine.work_s -
+                        (cost_of_refusing(r) - theirs.cost_s) / theirs.work_s;
+    if (gain <= 0.0) return false;
+    const double theirs_most = problem_.sources[r].floor_fraction > 0.0 && open_room(r) > 0.0
+                                   ? open_room(r)
+                                   : flows_.flow_per_s[other];
+    const double over = flows_.shed_per_s[s] - open_shed(s);
+    const double mine_most =
+        problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
+    const double work = std::min(
+        {flows_.flow_per_s[other] * theirs.work_s, theirs_most * theirs.work_s, mine_most * mine.work_s});
+    move(other, -work / theirs.work_s);
+    move(k, work / mine.work_s);
+    return work > negligible * flows_.load[mine.engine.at()];
   }
 
   const Problem& problem_;
   const Columns& columns_;
   Flows& flows_;
   std::vector<std::uint32_t> row_of_;
-  std::vector<std::vector<std::uint32_t>> columns_of_;
+  std::vector<std::uint32_t> begin_of_, columns_of_;
+  std::vector<double> given_up_;  ///< by engine
   std::vector<Slice> slices_;
 };
 

@@ -18,9 +18,14 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
-/// Temperatures of the rounds in units of the target gap, as shares of what a request costs. Each round answers the centre
-/// that the one before left, so that the inverses of the temperatures add up. The last one goes on.
-constexpr std::array<double, 8> temperatures{6.0, 6.0, 3.0, 1.5, 1.5, 1.0, 0.7, 0.5};
+/// Temperatures are shares of what a request costs, in units of the target gap. Each round answers the centre that the one before
+/// left, so that the inverses of their temperatures add up. A round that is balanced in few steps is followed by a colder one; one that
+/// is not is taken back and tried again at a warmer.
+constexpr double first_temperature = 6.0, coldest = 0.3, hottest = 100.0;
+constexpr double colder = 0.6, warm_up = 1.5, warmer = 3.0;
+constexpr std::uint32_t few_steps = 3;
+/// Flows whose loads are off by more than this share of their value are no centre.
+constexpr double balanced_enough = 5e-3;
 /// A pair is worth a column when it costs at most this many temperatures more than its row's cheapest.
 constexpr double column_margin = 1.5;
 /// A problem with this few rows is solved as a whole by the interior-point method; a larger one begins with an image of about
@@ -34,7 +39,8 @@ constexpr double inside_share = 0.5;
 constexpr double dust = 0.1;
 /// With a gap this many times the target, old prices are given up for those of the image.
 constexpr double hopeless = 3.0;
-/// A round that closes less than this share of the target gap is the last.
+/// When this many rounds in a row close less than this share of the target gap each, they are the last.
+constexpr std::uint32_t most_stalled = 4;
 constexpr double stalled_share = 0.02;
 /// The last repair lets places change hands down a chain of engines this often. Those before cost too much for that.
 constexpr int settling_rounds = 8;
@@ -50,8 +56,7 @@ class Solver {
         options_(options),
         primal_(problem),
         bound_(problem),
-        rows_(problem, primal_.churn() ? problem.churn_cost_s : 0.0),
-        newton_(problem) {}
+        rows_(problem, primal_.churn() ? problem.churn_cost_s : 0.0) {}
 
   Plan run(const WarmState& warm) {
     if (warm.price.size() == problem_.engines.size() && warm.flow_per_s.size() == problem_.pairs.size())
@@ -70,7 +75,7 @@ class Solver {
       if (std::isfinite(price[e]) && std::isfinite(warm.price[e]) && warm.price[e] > 0.0)
         price[e] = warm.price[e];
     primal_.start_from(warm.flow_per_s, warm.shed_per_s, dust * options_.target_gap);
-    take_prices(price, temperatures.front());
+    take_prices(price, first_temperature);
     balance();
   }
 
@@ -84,15 +89,20 @@ class Solver {
                                                   [](const Source& s) { return s.demand_per_s > 0.0; }));
   }
 
+  const std::vector<std::uint32_t>& groups() {
+    if (group_of_.empty()) group_of_ = group_sources(problem_, few_rows);
+    return group_of_;
+  }
+
   void start_cold() {
     if (rows_with_demand() <= few_rows) return solve_inside();
-    const Coarse image = coarsen(problem_, few_rows);
+    const Coarse image = coarsen(problem_, groups());
     InteriorPoint point = interior_point(image.problem, {options_.target_gap});
     plan_.dual_iterations += point.iterations;
     std::vector<double> flow, shed;
     image.share_out(problem_, point.flow_per_s, point.shed_per_s, flow, shed);
     primal_.start_from(flow, shed, dust * options_.target_gap);
-    take_prices(point.price, temperatures.front());
+    take_prices(point.price, first_temperature);
   }
 
   void solve_inside() {
@@ -113,27 +123,25 @@ class Solver {
                                                 dust * options_.target_gap));
   }
 
-  /// Shares of what a request costs at these prices, such that all together are that share of the objective: at high loads a request's
-  /// marginal cost is many times its mean cost.
-  std::vector<double> temperatures_at(const std::vector<double>& price, double temperature) {
-    std::vector<double> out = bound_.source_scales(price);
-    double all = 0.0;
-    for (std::size_t s = 0; s < out.size(); ++s) all += out[s] * problem_.sources[s].demand_per_s;
-    const double share = all > 0.0 ? std::clamp(best_bound_ / all, 1e-3, 1.0) : 1.0;
-    for (double& t : out) t *= temperature * options_.target_gap * share;
-    return out;
-  }
-
   /// Rounds of the proximal method until the gap is certified: prices balanced near the last flows, columns added at these
   /// prices, flows swept.
   void improve() {
+    Newton newton(problem_, groups());
+    double temperature = first_temperature;
+    std::uint32_t stalled = 0;
     for (std::uint32_t round = 0; round < std::max(1u, options_.max_rounds); ++round) {
       const double bound = best_bound_, objective = best_objective_;
-      const double temperature = temperatures[std::min<std::size_t>(round, temperatures.size() - 1)];
       std::vector<double> price = best_price_;
       rows_.centre(primal_.columns(), primal_.shed_per_s());
-      rows_.set_temperature(temperatures_at(price, temperature));
-      plan_.dual_iterations += newton_.balance(rows_, {options_.dual_iterations}, price).steps;
+      rows_.set_temperature(primal_.cost_shares(temperature * options_.target_gap, best_bound_));
+      const NewtonResult result = newton.balance(rows_, {options_.dual_iterations}, price);
+      plan_.dual_iterations += result.steps;
+      if (result.unbalanced > balanced_enough && temperature < hottest) {
+        temperature = std::min(hottest, temperature * warmer);
+        offer_price(price, bound_.value(price));
+        if (!std::isfinite(best_objective_)) balance();
+        continue;
+      }
       primal_.columns().flow_per_s = rows_.flow_per_s();
       primal_.shed_per_s() = rows_.shed_per_s();
       primal_.recount_loads();
@@ -141,11 +149,15 @@ class Solver {
       balance();
       if (done()) return;
       const double progress = (best_bound_ - bound) + (objective - best_objective_);
-      if (round >= temperatures.size() &&
-          !(progress > stalled_share * options_.target_gap * std::abs(best_bound_))) {
+      stalled = progress > stalled_share * options_.target_gap * std::abs(best_bound_) ? 0 : stalled + 1;
+      if (stalled == most_stalled) {
         plan_.stop = Stop::stalled;
         return;
       }
+      if (result.unbalanced > NewtonOptions{}.tolerance)
+        temperature = std::min(hottest, temperature * warm_up);
+      else if (result.steps <= few_steps)
+        temperature = std::max(coldest, temperature * colder);
     }
   }
 
@@ -186,7 +198,7 @@ class Solver {
   }
 
   /// Who is refused has no column where its price is too high, though that may be the price of nobody who is served: a last repair looks
-  /// at all pairs, so that no place is left to a source that is cheaper to refuse. It knows nothing of churn: what it finds is
+  /// at all pairs of who is refused, so that no place is left to a source that is cheaper to refuse. It knows nothing of churn: what it finds is
   /// taken only within the gap.
   void settle_refusals() {
     double refused = 0.0;
@@ -195,10 +207,13 @@ class Solver {
     Columns all;
     all.begin.push_back(0);
     std::size_t k = 0;
-    for (const Source& source : problem_.sources) {
+    for (std::size_t r = 0; r < problem_.sources.size(); ++r) {
+      const Source& source = problem_.sources[r];
+      const bool complete = best_flows_.shed_per_s[r] > 0.0;
       for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
         const bool known = k < best_origin_.size() && best_origin_[k] == i;
-        all.add(problem_, i, known ? best_flows_.flow_per_s[k] : 0.0);
+        const double flow = known ? best_flows_.flow_per_s[k] : 0.0;
+        if (complete || flow > 0.0) all.add(problem_, i, flow);
         k += known;
       }
       all.begin.push_back(static_cast<std::uint32_t>(all.pairs.size()));
@@ -259,7 +274,7 @@ class Solver {
   Primal primal_;
   Bound bound_;
   Proximal rows_;
-  Newton newton_;
+  std::vector<std::uint32_t> group_of_;  ///< made when it is first needed
   Plan plan_;
   bool whole_ = false;  ///< the interior-point method has solved the whole problem
   std::vector<double> best_price_;
