@@ -16,7 +16,7 @@ bool has_field(std::uint16_t kind, std::string_view name) {
       schema::for_each_field<T>([&](const auto& f) { found = found || f.name == name; });
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (look(std::type_identity<std::variant_alternative_t<I, schema::Message>>{}), ...);
+    (look(std::type_identity<schema::MessageType<I>>{}), ...);
   }
   (std::make_index_sequence<schema::message_count>());
   return found;

@@ -254,9 +254,7 @@ using Decoder = Result<schema::Message> (*)(std::span<const std::uint8_t>);
 template <std::size_t... I>
 Decoder decoder_of(std::uint16_t kind, std::index_sequence<I...>) {
   Decoder out = nullptr;
-  ((std::variant_alternative_t<I, schema::Message>::info.kind == kind
-        ? void(out = &decode_as<std::variant_alternative_t<I, schema::Message>>)
-        : void()),
+  ((schema::MessageType<I>::info.kind == kind ? void(out = &decode_as<schema::MessageType<I>>) : void()),
    ...);
   return out;
 }

@@ -211,7 +211,7 @@ std::string message_section() {
 template <std::size_t... I>
 std::string sections(std::index_sequence<I...>) {
   std::string out;
-  ((out += message_section<std::variant_alternative_t<I, schema::Message>>()), ...);
+  ((out += message_section<schema::MessageType<I>>()), ...);
   return out;
 }
 

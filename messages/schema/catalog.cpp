@@ -6,11 +6,18 @@
 
 namespace signalbox::schema {
 
+Message::Message() = default;
+Message::Message(const Message&) = default;
+Message::Message(Message&&) noexcept = default;
+Message& Message::operator=(const Message&) = default;
+Message& Message::operator=(Message&&) noexcept = default;
+Message::~Message() = default;
+
 namespace {
 
 template <std::size_t... I>
 constexpr std::array<MessageInfo, message_count> collect(std::index_sequence<I...>) {
-  return {std::variant_alternative_t<I, Message>::info...};
+  return {MessageType<I>::info...};
 }
 constexpr auto all = collect(std::make_index_sequence<message_count>());
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "messages/schema/control.hpp"
@@ -13,13 +15,37 @@
 
 namespace signalbox::schema {
 
-using Message = std::variant<EngineSignal, EngineProfile, CacheDigest, EngineFarewell,   //
-                             HealthVerdict, Alert,                                       //
-                             FleetTable, RoutingSnapshot, KeepAlive, SnapshotReceipt,    //
-                             DemandReport, OutcomeReport, SentPrefixes, DecisionRecord,  //
-                             Policy, Beat, Order, OrderReceipt>;
+using MessageVariant = std::variant<EngineSignal, EngineProfile, CacheDigest, EngineFarewell,   //
+                                    HealthVerdict, Alert,                                       //
+                                    FleetTable, RoutingSnapshot, KeepAlive, SnapshotReceipt,    //
+                                    DemandReport, OutcomeReport, SentPrefixes, DecisionRecord,  //
+                                    Policy, Beat, Order, OrderReceipt>;
 
-inline constexpr std::size_t message_count = std::variant_size_v<Message>;
+template <std::size_t I>
+using MessageType = std::variant_alternative_t<I, MessageVariant>;
+
+inline constexpr std::size_t message_count = std::variant_size_v<MessageVariant>;
+
+template <class T, class Variant = MessageVariant>
+inline constexpr bool is_message = false;
+template <class T, class... All>
+inline constexpr bool is_message<T, std::variant<All...>> = (std::is_same_v<T, All> || ...);
+
+/// One message of any type: a variant whose copies, moves and destruction are compiled once, in catalog.cpp, and
+/// not in every file that handles a message.
+class Message : public MessageVariant {
+ public:
+  Message();
+  Message(const Message&);
+  Message(Message&&) noexcept;
+  Message& operator=(const Message&);
+  Message& operator=(Message&&) noexcept;
+  ~Message();
+
+  template <class T>
+  requires is_message<std::remove_cvref_t<T>> Message(T&& message)
+      : MessageVariant(std::in_place_type<std::remove_cvref_t<T>>, std::forward<T>(message)) {}
+};
 
 /// The declarations of all messages, in the order of the variant.
 const std::array<MessageInfo, message_count>& catalog();

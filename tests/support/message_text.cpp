@@ -155,7 +155,7 @@ schema::Message parse_message(Reader& in, const std::string& name) {
   if constexpr (I == schema::message_count) {
     in.fail(fmt::format("no message '{}'", name));
   } else {
-    using T = std::variant_alternative_t<I, schema::Message>;
+    using T = schema::MessageType<I>;
     if (T::info.name != name) return parse_message<I + 1>(in, name);
     T message;
     read_fields(in, message, '\0');

@@ -30,7 +30,7 @@ class RandomMessage {
   template <std::size_t... I>
   schema::Message make_at(std::size_t index, std::index_sequence<I...>) {
     schema::Message out;
-    ((I == index ? void(out = make<std::variant_alternative_t<I, schema::Message>>()) : void()), ...);
+    ((I == index ? void(out = make<schema::MessageType<I>>()) : void()), ...);
     return out;
   }
 

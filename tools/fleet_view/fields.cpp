@@ -151,7 +151,7 @@ void with_type_of(const schema::MessageInfo& info, F&& visit, std::index_sequenc
   const auto one = [&]<class T>(const T*) {
     if (T::info.kind == info.kind) visit.template operator()<T>();
   };
-  (one(static_cast<const std::variant_alternative_t<I, schema::Message>*>(nullptr)), ...);
+  (one(static_cast<const schema::MessageType<I>*>(nullptr)), ...);
 }
 constexpr auto all_types = std::make_index_sequence<schema::message_count>();
 

@@ -54,9 +54,7 @@ void fields_are_well_declared() {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(fields_have_unique_numbers_names_and_bounds) {
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (fields_are_well_declared<std::variant_alternative_t<I, Message>>(), ...);
-  }
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (fields_are_well_declared<MessageType<I>>(), ...); }
   (std::make_index_sequence<message_count>());
 }
 
