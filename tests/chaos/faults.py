@@ -14,7 +14,7 @@ import pytest
 import faulty_solver
 from bus_watch import BusWatch
 from fleet import Fleet, wait_for
-from load import Load, chat, unlike
+from load import Load, bad, chat, unlike
 from member import Keys, Member, place_of
 
 OPTIMIZERS = ["optimizer-1", "optimizer-2"]
@@ -175,10 +175,6 @@ def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] 
         return chat(urls[n % len(urls)], models[n // len(urls) % len(models)], unlike(n + 1_000_000 * seed), tokens, stream=stream)
     rig.loads.append(Load(send, rate_per_s, seed))
     return rig.loads[-1]
-
-
-def bad(answers) -> list:
-    return [a for a in answers if not a.good]
 
 
 def cpu_seconds(pid: int) -> float:

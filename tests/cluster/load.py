@@ -31,6 +31,10 @@ class Answer:
         return self.status == 200 and self.complete
 
 
+def bad(answers: list[Answer]) -> list[Answer]:
+    return [a for a in answers if not a.good]
+
+
 def chat(url: str, model: str, prompt: str, max_tokens: int = 16, stream: bool = False, timeout_s: float = 60,
          headers: dict | None = None, context: ssl.SSLContext | None = None) -> Answer:
     """One chat completion. Never raises: an exception becomes `error`. `context`: whom an https URL's host must be."""

@@ -7,7 +7,7 @@ import urllib.request
 import pytest
 
 from fleet import example, wait_for
-from load import Load, chat, unlike
+from load import Load, bad, chat, unlike
 from watch import SnapshotWatch
 
 CLASSES = ["chat", "draft", "batch", "small"]
@@ -28,10 +28,6 @@ def running(fleet, engine: str) -> float:
     with urllib.request.urlopen(fleet.engine_url(engine) + "/metrics", timeout=5) as answer:
         lines = answer.read().decode().splitlines()
     return float(next(line.split()[-1] for line in lines if line.startswith("vllm:num_requests_running")))
-
-
-def bad(answers) -> list:
-    return [a for a in answers if not a.good]
 
 
 def test_a_dead_forwarder_loses_no_snapshot(fleet):

@@ -158,11 +158,10 @@ def test_many_connections_at_once_are_served(client, case):
 
 
 def test_an_idle_connection_does_not_hold_up_others(client):
-    idle = [client.connect() for _ in range(50)]
+    _idle = [client.connect() for _ in range(50)]
     began = time.monotonic()
     assert client.ask().status == 200
     assert time.monotonic() - began < 0.5
-    assert len(idle) == 50
 
 
 def test_requests_at_one_time_reach_engines_at_one_time(client, case):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-MARK = b"GET /v1/smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+MARK = b'POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Length: 13\r\n\r\n{"model":"m"}'
 
 FRAMING = {
     "a length and a coding": [("Content-Length", "6"), ("Transfer-Encoding", "chunked")],

@@ -37,7 +37,6 @@ class Exchange:
     def __init__(self, engine: "Engine", peer: socket.socket, number: int):
         self.engine, self.peer, self.connection = engine, peer, number
         self.head = Head("", [])
-        self.raw_head = b""
         self.body = b""
         self.keep = True            # the connection goes on to the next request after the script
 
@@ -86,7 +85,6 @@ class Engine:
         self.listener = socket.create_server(("127.0.0.1", port), backlog=1024)
         self.port = self.listener.getsockname()[1]
         self.numbers = itertools.count()
-        self.peers: set[socket.socket] = set()
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
@@ -96,7 +94,6 @@ class Engine:
             except OSError:
                 return
             peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.peers.add(peer)
             threading.Thread(target=self._serve, args=(peer, next(self.numbers)), daemon=True).start()
 
     def _serve(self, peer: socket.socket, number: int) -> None:
@@ -111,7 +108,6 @@ class Engine:
         except (OSError, EOFError):
             pass
         finally:
-            self.peers.discard(peer)
             peer.close()
 
     def _read(self, exchange: Exchange, unread: bytes) -> bytes:
@@ -122,8 +118,8 @@ class Engine:
             return got
         while b"\r\n\r\n" not in unread:
             unread += more()
-        exchange.raw_head, unread = unread.split(b"\r\n\r\n", 1)
-        exchange.head = parse_head(exchange.raw_head)
+        head, unread = unread.split(b"\r\n\r\n", 1)
+        exchange.head = parse_head(head)
         if self.upstream.early(exchange):
             return unread
         if exchange.head.get("expect").lower() == "100-continue":

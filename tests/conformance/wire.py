@@ -4,7 +4,6 @@ import dataclasses
 import json
 import socket
 import struct
-import time
 import urllib.parse
 
 TIMEOUT_S = 10
@@ -31,8 +30,6 @@ class Head:
 class Answer(Head):
     body: bytes = b""
     interim: list[int] = dataclasses.field(default_factory=list)    # statuses of 1xx answers before it
-    pieces: list[tuple[float, bytes]] = dataclasses.field(default_factory=list)  # of the body, by time of arrival
-    trailers: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
     @property
     def status(self) -> int:
@@ -134,15 +131,13 @@ class Connection:
             return answer
         def arrived(piece: bytes) -> None:
             answer.body += piece
-            answer.pieces.append((time.monotonic(), piece))
         if codings:
             assert codings == ["chunked"], codings
             while (size := int(self._line(), 16)) > 0:
                 arrived(self._take(size))
                 assert self._take(2) == b"\r\n"
-            while line := self._line():
-                name, _, value = line.decode().partition(":")
-                answer.trailers.append((name.lower(), value.strip()))
+            while self._line():
+                pass  # trailers
         elif lengths:
             left = int(lengths[0])
             while left:

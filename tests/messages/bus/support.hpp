@@ -10,24 +10,10 @@
 #include "messages/bus/proof.hpp"
 #include "messages/bus/receiver.hpp"
 #include "messages/codec/codec.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/results.hpp"
 
 namespace signalbox::tests {
-
-/// A private folder that goes with its test.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "signalbox-bus-XXXXXX").string();
-    path_ = ::mkdtemp(pattern.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
 
 /// True as soon as `condition` is; false if it is not within the deadline.
 inline bool eventually(const std::function<bool()>& condition,

@@ -71,14 +71,6 @@ bool is_part_of(const std::vector<RecordedMessage>& part, const std::vector<Reco
   return true;
 }
 
-std::string content_of(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-void set_content(const std::string& path, std::string_view content) {
-  std::ofstream(path, std::ios::trunc | std::ios::binary) << content;
-}
-
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_recording_gives_back_what_it_took) {
@@ -134,9 +126,9 @@ BOOST_AUTO_TEST_CASE(without_its_end_a_recording_is_read_up_to_there) {
   BOOST_TEST(is_part_of(got, all));
   BOOST_TEST(reader.damage().size() == 1u);
 
-  const std::string whole = content_of(path);
+  const std::string whole = tests::read_file(path);
   for (std::size_t cut = 8; cut < whole.size(); cut += 997) {
-    set_content(path, std::string_view(whole).substr(0, cut));
+    tests::write_file(path, std::string_view(whole).substr(0, cut));
     auto shorter = Reader::open(path);
     if (shorter) BOOST_TEST(is_part_of(read_all(*shorter), all), cut);
   }
@@ -147,11 +139,11 @@ BOOST_AUTO_TEST_CASE(damage_costs_the_chunk_that_it_is_in_and_is_told) {
   const std::string path = folder / "a.sbx";
   const auto all = messages(6);
   record(path, all);
-  const std::string whole = content_of(path);
+  const std::string whole = tests::read_file(path);
   const auto chunk = Reader::open(path).value().index()[2];
   std::string flipped = whole;
   flipped[chunk.offset + 200] ^= 0x10;
-  set_content(path, flipped);
+  tests::write_file(path, flipped);
   auto reader = Reader::open(path).value();
   const auto got = read_all(reader);
   BOOST_TEST(got.size() == all.size() - chunk.messages);
@@ -161,7 +153,7 @@ BOOST_AUTO_TEST_CASE(damage_costs_the_chunk_that_it_is_in_and_is_told) {
              fmt::format("byte {}: a chunk of {} messages is damaged", chunk.offset, chunk.messages));
 
   // The same without the index: what is between two whole chunks is told as bytes.
-  set_content(path, std::string_view(flipped).substr(0, flipped.size() - 3));
+  tests::write_file(path, std::string_view(flipped).substr(0, flipped.size() - 3));
   auto searched = Reader::open(path).value();
   BOOST_TEST(read_all(searched).size() == all.size() - chunk.messages);
   BOOST_TEST(searched.damage()[0].starts_with(fmt::format("bytes {} to ", chunk.offset)));
@@ -172,14 +164,14 @@ BOOST_AUTO_TEST_CASE(random_damage_never_invents_a_message) {
   const std::string path = folder / "a.sbx";
   const auto all = messages(3);
   record(path, all);
-  const std::string whole = content_of(path);
+  const std::string whole = tests::read_file(path);
   Rng rng(11);
   for (int round = 0; round < 200; ++round) {
     std::string damaged = whole;
     for (std::uint64_t i = rng.below(6) + 1; i-- > 0;)
       damaged[rng.below(damaged.size())] ^= static_cast<char>(1u << rng.below(8));
     if (rng.chance(0.3)) damaged.erase(rng.below(damaged.size()), rng.below(300));
-    set_content(path, damaged);
+    tests::write_file(path, damaged);
     auto reader = Reader::open(path);
     if (reader) BOOST_TEST(is_part_of(read_all(*reader), all), round);
   }
@@ -190,14 +182,14 @@ BOOST_AUTO_TEST_CASE(what_is_no_recording_is_refused) {
   const std::string path = folder / "a.sbx";
   BOOST_TEST((Reader::open(path).error().kind == ErrorKind::not_found));
   record(path, messages(1));
-  std::string other = content_of(path);
+  std::string other = tests::read_file(path);
   other[6] = 9;
   for (const auto& [content, why] : std::vector<std::pair<std::string, std::string>>{
            {"", "not a recording"},
            {"SBXCAP\1", "not a recording"},
            {other, "a recording of format 9, this build reads format 1"},
            {other.substr(0, 6) + "\1" + std::string(1, '\0') + "rubbish", "its header is damaged"}}) {
-    set_content(path, content);
+    tests::write_file(path, content);
     const auto reader = Reader::open(path);
     BOOST_TEST_REQUIRE(!reader.has_value());
     BOOST_TEST(reader.error().what == why);

@@ -1,26 +1,15 @@
-#include <unistd.h>
-
 #include <boost/test/unit_test.hpp>
 #include <fstream>
 
 #include "tests/support/files.hpp"
+#include "tests/support/folder.hpp"
 #include "tools/simulate/scenario_file.hpp"
 
 using namespace signalbox;
 using namespace signalbox::simulate;
+using signalbox::tests::Folder;
 
 namespace {
-
-struct Folder {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("signalbox-simulate-" + std::to_string(getpid()));
-  Folder() { std::filesystem::create_directories(path); }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path / name) << text;
-    return (path / name).string();
-  }
-};
 
 const std::string top =
     "topology = \"" + tests::source_path("cluster-config/examples/laptop.toml").string() + "\"\n";

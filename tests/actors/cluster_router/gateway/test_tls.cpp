@@ -24,7 +24,7 @@ struct Fixture : GatewayFixture {
     Model model;
     net::HttpServer server;
   };
-  net::Folder folder;
+  tests::Folder folder;
   std::vector<std::unique_ptr<Engine>> secure;
 
   Fixture() : GatewayFixture(0) {
@@ -100,7 +100,7 @@ BOOST_FIXTURE_TEST_CASE(an_engine_with_a_wrong_certificate_is_sent_nothing_and_i
 
 BOOST_FIXTURE_TEST_CASE(https_without_an_identity_or_without_its_authorities_is_not_tried, Fixture) {
   EngineAccess access;
-  access.tls_authorities = folder.path("none.pem");
+  access.tls_authorities = folder / "none.pem";
   adopt({"", "name:engine"}, {{EngineName("e1"), access}});
   const std::string answer = ask();
   BOOST_TEST(answer.find("HTTP/1.1 503 ") == 0u, answer);

@@ -3,16 +3,14 @@
 
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
-#include <stdlib.h>
 
 #include <array>
 #include <boost/test/unit_test.hpp>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "messages/base/digest.hpp"
+#include "tests/support/folder.hpp"
 
 namespace signalbox::net {
 
@@ -92,28 +90,6 @@ class Certificate {
 
   std::unique_ptr<EVP_PKEY, Free> key_{EVP_EC_gen("P-256")};
   std::unique_ptr<X509, Free> certificate_{X509_new()};
-};
-
-/// A folder of a test's own.
-class Folder {
- public:
-  Folder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "signalbox-XXXXXX").string();
-    BOOST_REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    path_ = pattern;
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name) const { return path_ / name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path(name), std::ios::binary) << text;
-    return path(name);
-  }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace signalbox::net

@@ -37,7 +37,7 @@ TlsIdentity named(const std::string& name) { return {name, {}}; }
 TlsIdentity pinned(std::vector<std::string> pins) { return {{}, std::move(pins)}; }
 
 struct Fixture {
-  Folder folder;
+  tests::Folder folder;
   Certificate authority{{.names = "DNS:authority", .authority = true}};
   Certificate own{{.names = "DNS:localhost,IP:127.0.0.1"}, &authority};
   Loop loop;
@@ -258,8 +258,8 @@ BOOST_FIXTURE_TEST_CASE(what_is_wrong_with_a_listeners_files_is_named, Fixture) 
     std::string chain, key, at, said;
   };
   const std::vector<Row> rows{
-      {"no file", folder.path("none.pem"), key, "none.pem", "No such file"},
-      {"no key file", chain, folder.path("none-key.pem"), "none-key.pem", "No such file"},
+      {"no file", folder / "none.pem", key, "none.pem", "No such file"},
+      {"no key file", chain, folder / "none-key.pem", "none-key.pem", "No such file"},
       {"no certificate", folder.write("text.pem", "hello\n"), key, "text.pem", "no certificate"},
       {"no key", chain, chain, "good.pem", "no private key"},
       {"another's key", chain, folder.write("other.pem", other.key_pem()), "other.pem", "does not belong"},
@@ -272,7 +272,7 @@ BOOST_FIXTURE_TEST_CASE(what_is_wrong_with_a_listeners_files_is_named, Fixture) 
     BOOST_TEST(loaded.error().what.find(row.said) != std::string::npos,
                row.what << ": " << loaded.error().text());
   }
-  BOOST_TEST(!TlsAuthorities::load(folder.path("none.pem")).has_value());
+  BOOST_TEST(!TlsAuthorities::load(folder / "none.pem").has_value());
   BOOST_TEST(!TlsAuthorities::load(key).has_value());
 }
 
