@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <map>
-#include <mutex>
 
 #include "actors/engine_proxy/fetcher.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
@@ -55,22 +53,19 @@ bool cares_for(const kit::Process& process, const config::Engine& engine) {
 
 Status start(kit::Process& process) {
   auto fetcher = std::make_shared<Fetcher>(Fetcher::Limits{});
-  auto trusts = std::make_shared<Trusts>();
-  if (auto loaded = trusts->load(process.config().engines); !loaded) return loaded;
+  const auto trusts = Trusts::follow(process);
+  if (!trusts) return tl::unexpected(trusts.error());
   std::vector<kit::Teller<Machine>> tellers;
   for (const config::Engine& engine : process.config().engines) {
     if (!cares_for(process, engine)) continue;
     tellers.push_back(process.host<Machine>(
         "engine-proxy " + engine.name.str(),
         [&process, &engine] { return Machine(options_of(process, engine)); },
-        [fetcher, trusts, name = engine.name](const StartScrape& what, const kit::Teller<Machine>& tell) {
+        [fetcher, trusts = *trusts, name = engine.name](const StartScrape& what,
+                                                        const kit::Teller<Machine>& tell) {
           fetcher->start(what, trusts->of(name), [tell](ScrapeResult result) { tell(std::move(result)); });
         }));
   }
-  process.on_reload([&process, trusts] {
-    if (const auto loaded = trusts->load(process.config().engines); !loaded)
-      process.log(schema::Severity::critical, "tls_not_reloaded", loaded.error().text());
-  });
   if (tellers.empty())
     return fail(ErrorKind::not_found, fmt::format("no engine is in the care of '{}'", process.id()),
                 process.options().config_file, "give it a cluster that has engines, or name engines");

@@ -2,6 +2,17 @@
 
 namespace signalbox::engine_proxy {
 
+Result<std::shared_ptr<Trusts>> Trusts::follow(kit::Process& process) {
+  auto out = std::make_shared<Trusts>();
+  if (auto loaded = out->load(process.config().engines); !loaded)
+    return tl::unexpected(std::move(loaded.error()));
+  process.on_reload([&process, out] {
+    if (const auto loaded = out->load(process.config().engines); !loaded)
+      process.log(schema::Severity::critical, "tls_not_reloaded", loaded.error().text());
+  });
+  return out;
+}
+
 Fetcher::Trust Trusts::of(const EngineName& engine) const {
   const std::lock_guard lock(mutex_);
   const auto found = by_engine_.find(engine);

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "actors/engine_proxy/fetcher.hpp"
+#include "actors/kit/process.hpp"
 #include "cluster-config/schema/topology.hpp"
 
 namespace signalbox::engine_proxy {
@@ -13,6 +15,9 @@ namespace signalbox::engine_proxy {
 /// Thread-safe.
 class Trusts {
  public:
+  /// Of all engines that the process's configuration names, loaded now and again whenever it reloads.
+  static Result<std::shared_ptr<Trusts>> follow(kit::Process& process);
+
   Fetcher::Trust of(const EngineName& engine) const;
   /// What was known before stays for an engine whose files cannot be read. Errors: the first one.
   Status load(const std::vector<config::Engine>& engines);

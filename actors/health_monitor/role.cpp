@@ -25,12 +25,8 @@ ProbeFault fault_of(engine_proxy::FetchFault fault) {
 
 Status start(kit::Process& process) {
   auto fetcher = std::make_shared<engine_proxy::Fetcher>(probe_limits);
-  auto trusts = std::make_shared<engine_proxy::Trusts>();
-  if (auto loaded = trusts->load(process.config().engines); !loaded) return loaded;
-  process.on_reload([&process, trusts] {
-    if (const auto loaded = trusts->load(process.config().engines); !loaded)
-      process.log(schema::Severity::critical, "tls_not_reloaded", loaded.error().text());
-  });
+  const auto trusts = engine_proxy::Trusts::follow(process);
+  if (!trusts) return tl::unexpected(trusts.error());
   process.host<Machine>(
       "health-monitor",
       [&process] {
@@ -39,7 +35,7 @@ Status start(kit::Process& process) {
         options.table = kit::fleet_table(process.config());
         return Machine(std::move(options));
       },
-      [fetcher, trusts, &process](const Probe& probe, const kit::Teller<Machine>& tell) {
+      [fetcher, trusts = *trusts, &process](const Probe& probe, const kit::Teller<Machine>& tell) {
         fetcher->start({probe.number, 0, probe.url, probe.timeout, probe.post},
                        trusts->of(process.config().engines[probe.engine.at()].name),
                        [tell](engine_proxy::ScrapeResult result) {

@@ -49,7 +49,8 @@ zmq::socket_t open_socket(zmq::context_t& context, zmq::socket_type type, const 
 }
 
 void prepare_for(zmq::socket_t& socket, std::string_view endpoint) {
-  const std::string_view address = endpoint.substr(std::min(endpoint.find("://"), endpoint.size() - 3) + 3);
+  const auto scheme = endpoint.find("://");
+  const std::string_view address = scheme == std::string_view::npos ? endpoint : endpoint.substr(scheme + 3);
   // Only digits, dots and colons without a bracket: IPv4, which is left to itself.
   socket.set(zmq::sockopt::ipv6, address.find_first_not_of("0123456789.:") != std::string_view::npos);
 }

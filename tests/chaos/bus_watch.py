@@ -43,10 +43,8 @@ class BusWatch:
         fleet.on_down.append(self.stop)
 
     def start(self, messages: list[str]) -> None:
-        options = ["--config", self.fleet.file, "--state-dir", self.fleet.state, "--keys-dir", self.fleet.folder / "keys"]
         kinds = [part for message in messages for part in ("--message", message)]
-        self.tap = subprocess.Popen([self.fleet.binary, "tap", "--json", *kinds, *map(str, options)],
-                                    stdout=subprocess.PIPE, text=True)
+        self.tap = subprocess.Popen(self.fleet.command("tap", "--json", *kinds), stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 

@@ -14,7 +14,7 @@ import pytest
 import faulty_solver
 from bus_watch import BusWatch
 from fleet import Fleet, wait_for
-from load import Load, bad, chat, unlike
+from load import Load, chat, unlike
 from member import Keys, Member, place_of
 
 OPTIMIZERS = ["optimizer-1", "optimizer-2"]

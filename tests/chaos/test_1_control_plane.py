@@ -5,9 +5,9 @@ import signal
 import statistics
 import time
 
-from faults import CONTROL_PLANE, OPTIMIZERS, TOKENS, bad, client_load, cpu_seconds
+from faults import CONTROL_PLANE, OPTIMIZERS, TOKENS, client_load, cpu_seconds
 from fleet import wait_for
-from load import chat, unlike
+from load import bad, chat, unlike
 
 REST_S = 5.5  # how long an optimizer that resigned does not stand
 PERIOD_S = 1.0  # of plans, in the laptop's configuration

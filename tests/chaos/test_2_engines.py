@@ -3,8 +3,9 @@
 import collections
 import time
 
-from faults import bad, client_load
+from faults import client_load
 from fleet import wait_for
+from load import bad
 from watch import swing
 
 

@@ -7,9 +7,8 @@ import socket
 import threading
 import time
 
-import zmq
-
-from faults import bad, client_load, resident_bytes
+from faults import client_load, resident_bytes
+from load import bad
 from member import KINDS, Member, incarnation_after, keys_of, place_of, shout, stranger
 
 FORWARDERS = ["bus-1", "bus-2"]

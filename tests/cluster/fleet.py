@@ -93,10 +93,15 @@ class Fleet:
     def write_config(self) -> None:
         self.file.write_text(dump_toml(self.config))
 
+    def command(self, *arguments: str) -> list[str]:
+        """The line of one command on this fleet."""
+        options = ["--config", self.file, "--state-dir", self.state, "--keys-dir", self.folder / "keys"]
+        return [str(part) for part in (self.binary, *arguments, *options)]
+
     def signalbox(self, *arguments: str, check: bool = True, timeout_s: float = 120, fleet: bool = True) -> subprocess.CompletedProcess:
         """One command on this fleet, to its end."""
-        options = ["--config", self.file, "--state-dir", self.state, "--keys-dir", self.folder / "keys"] if fleet else []
-        done = subprocess.run([self.binary, *arguments, *map(str, options)], capture_output=True, text=True, timeout=timeout_s)
+        line = self.command(*arguments) if fleet else [self.binary, *arguments]
+        done = subprocess.run(line, capture_output=True, text=True, timeout=timeout_s)
         if check and done.returncode != 0:
             raise AssertionError(f"signalbox {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}\n{self.log_tails()}")
         return done

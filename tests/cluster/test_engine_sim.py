@@ -2,25 +2,23 @@
 
 import json
 import math
-import os
 import re
 import socket
 import subprocess
 import time
-from pathlib import Path
 
 import httpx2 as httpx  # what the openai package itself speaks HTTP with
 import openai
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-BINARY = os.environ.get("SIGNALBOX_BIN", str(ROOT / "build/dev/bin/signalbox"))
+from fleet import find_binary
+
 HELLO = [{"role": "user", "content": "hello, which way does the train go?"}]
 
 
 class Engine:
     def __init__(self, *options: str):
-        command = [BINARY, "engine-sim", "--models", "small,big", "--name", "e1", "--time-scale", "20", *options]
+        command = [find_binary(), "engine-sim", "--models", "small,big", "--name", "e1", "--time-scale", "20", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.url = "http://" + json.loads(self.process.stdout.readline())["listening"]
         self.openai = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=20)
@@ -246,6 +244,6 @@ def test_a_full_queue_refuses():
     (["--speed", "fast"], "--speed"),
 ])
 def test_a_bad_start_says_why(options, message):
-    run = subprocess.run([BINARY, "engine-sim", "--models", "m", *options], capture_output=True, text=True, timeout=20)
+    run = subprocess.run([find_binary(), "engine-sim", "--models", "m", *options], capture_output=True, text=True, timeout=20)
     assert run.returncode != 0
     assert message in run.stderr

@@ -10,7 +10,7 @@ import msgpack
 import pytest
 import zmq
 
-from fleet import EXAMPLES, Fleet, example, wait_for
+from fleet import EXAMPLES, example
 from load import chat, unlike
 
 

@@ -15,9 +15,7 @@ class SnapshotWatch:
         self.fleet, self.classes = fleet, classes
         self.engines = [engine["name"] for engine in fleet.config["engine"]]
         self.snapshots: list[dict] = []
-        options = ["--config", fleet.file, "--state-dir", fleet.state, "--keys-dir", fleet.folder / "keys"]
-        self.tap = subprocess.Popen([fleet.binary, "tap", "--json", "--message", "routing_snapshot", *map(str, options)],
-                                    stdout=subprocess.PIPE, text=True)
+        self.tap = subprocess.Popen(fleet.command("tap", "--json", "--message", "routing_snapshot"), stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
         fleet.on_down.append(self.stop)

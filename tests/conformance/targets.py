@@ -6,16 +6,18 @@ arrive within 1 s, an engine's first byte within 1.5 s, the next one within 1 s,
 
 import contextlib
 import hashlib
-import os
 import pathlib
 import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.request
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
+
+from fleet import find_binary  # noqa: E402
 
 POLICY = """policy conformance version 1
 topology { zone here { region r } }
@@ -74,14 +76,6 @@ def free_ports(count: int) -> list[int]:
     for holder in holders:
         holder.close()
     return ports
-
-
-def find_binary() -> pathlib.Path:
-    candidates = [os.environ.get("SIGNALBOX_BIN"), *(ROOT / "build" / p / "bin/signalbox" for p in ("asan", "dev", "release"))]
-    for candidate in filter(None, candidates):
-        if pathlib.Path(candidate).exists():
-            return pathlib.Path(candidate).resolve()
-    raise FileNotFoundError("no signalbox binary; run tools/make dev")
 
 
 def router_config(folder: pathlib.Path, engines: dict[str, tuple[int, list[str]]], port: int, operator: int, bus: int,

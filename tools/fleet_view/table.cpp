@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "messages/base/json_text.hpp"
 #include "messages/base/nearest.hpp"
 
 namespace signalbox::fleet_view {
@@ -233,19 +234,6 @@ Status keep_rows(std::vector<Table>& tables, std::string_view condition) {
     });
   }
   return {};
-}
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\')
-      out += {'\\', c};
-    else if (static_cast<unsigned char>(c) < 0x20)
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + '"';
 }
 
 }  // namespace signalbox::fleet_view

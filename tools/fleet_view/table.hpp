@@ -45,7 +45,4 @@ Status sort_by(std::vector<Table>& tables, std::string_view column);
 /// Keeps rows that hold this text in any cell; "column=text" and "column!=text": in this one, whole. Errors: not_found.
 Status keep_rows(std::vector<Table>& tables, std::string_view condition);
 
-/// Text as a JSON string, with its quotes.
-std::string json_string(std::string_view text);
-
 }  // namespace signalbox::fleet_view

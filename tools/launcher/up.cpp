@@ -57,8 +57,10 @@ Result<Prepared> prepare(const UpOptions& options) {
   }
   const auto keys = make_missing_keys(out.fleet);
   if (!keys) return tl::unexpected(keys.error());
-  if (*keys) fmt::print("made keys in {}\n", out.fleet.config.keys_dir);
-  if (const Status usable = check_keys(out.fleet); !usable) return tl::unexpected(usable.error());
+  if (*keys)
+    fmt::print("made keys in {}\n", out.fleet.config.keys_dir);
+  else if (const Status usable = check_keys(out.fleet); !usable)
+    return tl::unexpected(usable.error());
   return out;
 }
 

@@ -99,10 +99,10 @@ void Reader::find_chunks(std::uint64_t offset) {
     if (until > whole_until)
       damage_.push_back(fmt::format("bytes {} to {} are damaged", whole_until, until - 1));
   };
-  while ((offset = next_mark(offset)) < size_) {
+  while (offset < size_) {
     const auto found = section(offset);
     if (!found) {
-      ++offset;
+      offset = next_mark(offset + 1);
       continue;
     }
     note_gap(offset);

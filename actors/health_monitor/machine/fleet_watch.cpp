@@ -67,7 +67,7 @@ std::string FleetWatch::leaderless(Instant now) const {
                                   : fmt::format("nobody has led for {:.0f} s", to_seconds(since));
 }
 
-std::string FleetWatch::flapping(Instant) const {
+std::string FleetWatch::flapping() const {
   if (changes_.size() < many_changes) return {};
   return fmt::format("leadership changed {} times within {:.0f} s; term {} now", changes_.size(),
                      to_seconds(flapping_window), term_.counter);
@@ -84,7 +84,7 @@ std::string FleetWatch::diverged(Instant now) const {
   return out.substr(0, 1000);
 }
 
-std::string FleetWatch::late_loops(Instant) const {
+std::string FleetWatch::late_loops() const {
   std::string out;
   for (const auto& [id, process] : processes_)
     if (process.beat.loop_lag >= late_loop)

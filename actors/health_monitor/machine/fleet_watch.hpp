@@ -26,9 +26,9 @@ class FleetWatch {
       book.set(!what.empty(), name, what, self, now, effects);
     };
     set(AlertName::no_leader, leaderless(now));
-    set(AlertName::leader_flapping, flapping(now));
+    set(AlertName::leader_flapping, flapping());
     set(AlertName::routers_diverged, diverged(now));
-    set(AlertName::loop_late, late_loops(now));
+    set(AlertName::loop_late, late_loops());
     set(AlertName::authentication_refused, refused(now));
   }
 
@@ -47,9 +47,9 @@ class FleetWatch {
   void forget_old(Instant now);
   // In words what is wrong, or nothing.
   std::string leaderless(Instant now) const;
-  std::string flapping(Instant now) const;
+  std::string flapping() const;
   std::string diverged(Instant now) const;
-  std::string late_loops(Instant now) const;
+  std::string late_loops() const;
   std::string refused(Instant now) const;
 
   std::map<ProcessName, Process> processes_;

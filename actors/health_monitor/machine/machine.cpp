@@ -238,10 +238,11 @@ void Machine::alerts(Instant now, Effects& effects) {
     ++out;
     add(names, engine.str());
   }
-  for (const Set& set : sets_)
-    if (const double in = static_cast<double>(set.engines.size() - out_of(set));
-        set.whole && in < policy_->eject.panic_below * static_cast<double>(set.engines.size()))
-      add(panicking, fmt::format("{} ({} of {} engines out)", set.model, out_of(set), set.engines.size()));
+  for (const Set& set : sets_) {
+    const std::size_t all = set.engines.size(), lost = out_of(set);
+    if (set.whole && static_cast<double>(all - lost) < policy_->eject.panic_below * static_cast<double>(all))
+      add(panicking, fmt::format("{} ({} of {} engines out)", set.model, lost, all));
+  }
   alerts_.set(!panicking.empty(), kit::AlertName::panic,
               fmt::format("too few engines look ready; suspicion is ignored by routers: {}", panicking), self,
               now, effects);

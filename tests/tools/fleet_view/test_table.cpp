@@ -34,10 +34,6 @@ BOOST_AUTO_TEST_CASE(json_has_whole_numbers_and_null_for_what_is_not_known) {
       "{\"engine\": \"engine-2\", \"weight\": 1, \"waiting\": null, \"ready\": false}], \"alerts\": []}\n");
 }
 
-BOOST_AUTO_TEST_CASE(json_strings_are_escaped) {
-  BOOST_CHECK_EQUAL(json_string("a\"b\\c\nd"), "\"a\\\"b\\\\c\\u000ad\"");
-}
-
 namespace {
 
 std::vector<Table> wide_table() {
