@@ -196,6 +196,8 @@ def main() -> int:
         build(options.preset, [])
         if wanted("tsan") or not options.only:
             build("tsan", ["concurrent_tests"])
+        if wanted("pytest fuzz") or not options.only:
+            build("fuzz", ["fuzzers"])
 
     units = unit_suites(options.preset)
     if (ROOT / "build/tsan/CTestTestfile.cmake").exists():
