@@ -80,6 +80,9 @@ void put_counters(Text& text, const Readout& r, std::uint64_t late_batches) {
   counter("signalbox_router_misfits_total", "Requests that could not be read or classified.", c.misfits);
   counter("signalbox_router_refused_total", "Requests refused by policy or for want of engines.", c.refused);
   counter("signalbox_router_malformed_total", "Requests refused by the HTTP server.", c.malformed);
+  counter("signalbox_router_unauthorized_total", "Requests without a known API key.", c.unauthorized);
+  counter("signalbox_router_rate_limited_total", "Requests whose API key's share was used up.",
+          c.rate_limited);
   counter("signalbox_router_attempts_total", "Calls to engines.", c.attempts);
   counter("signalbox_router_stale_connections_total", "Pooled connections that turned out to be closed.",
           c.stale_connections);

@@ -11,6 +11,8 @@
 #include "actors/cluster_router/pages.hpp"
 #include "actors/cluster_router/pump.hpp"
 #include "actors/kit/fleet/table.hpp"
+#include "cluster-config/load/load.hpp"
+#include "cluster-config/schema/api_keys.hpp"
 
 namespace signalbox::cluster_router {
 
@@ -52,6 +54,7 @@ gateway::EngineAccessMap access_of(const config::Config& config) {
   for (const auto& engine : config.engines) {
     out[engine.name].connections = engine.connections;
     out[engine.name].tls_authorities = engine.tls_authorities;
+    if (!engine.api_key_file.empty()) out[engine.name].authorization = "";  // until the file is read
   }
   return out;
 }
@@ -74,6 +77,22 @@ class Front {
   }
   /// Resolves the engines and reads their authorities anew, with the next view.
   void reload_doors() { reload_doors_ = true; }
+
+  /// Reads who may ask; who could before still can after an error.
+  Status load_api_keys() {
+    const std::string& file = process_.config().router.api_keys;
+    if (file.empty()) return {};
+    constexpr std::size_t most_bytes = 64u << 20;
+    const auto text = config::read_text_file(file, most_bytes);
+    if (!text) return tl::unexpected(text.error());
+    const auto parsed = config::parse_api_keys(*text);
+    if (!parsed.keys)
+      return invalid(config::render(parsed.mistakes, file), file, "the API keys in force stay");
+    api_keys_ = gateway::ApiKeyTable::build(*parsed.keys, api_keys_.get());
+    process_.log(schema::Severity::info, "api_keys", fmt::format("{}: {} keys", file, api_keys_->size()));
+    gateway_.use_api_keys(api_keys_);
+    return {};
+  }
 
   /// Reads what clients are shown; what was shown before stays after an error.
   Status load_certificate() {
@@ -99,7 +118,19 @@ class Front {
   }
 
  private:
+  /// A key that cannot be read stays what it was: at first none, and then the engine is asked without one.
+  void read_engine_keys() {
+    for (const config::Engine& engine : process_.config().engines) {
+      if (engine.api_key_file.empty()) continue;
+      if (const auto key = config::read_secret_line(engine.api_key_file))
+        access_[engine.name].authorization = "Bearer " + *key;
+      else
+        process_.log(schema::Severity::critical, "engine_key_not_read", key.error().text());
+    }
+  }
+
   void open_doors(const schema::FleetTable& table) {
+    read_engine_keys();
     doors_ = gateway::build_address_book(table, access_);
     for (const gateway::EngineDoor& door : *doors_)
       if (!door.problem.empty())
@@ -110,6 +141,7 @@ class Front {
   const kit::Process& process_;
   std::atomic<bool> reload_doors_{false};
   gateway::EngineAccessMap access_;
+  std::shared_ptr<const gateway::ApiKeyTable> api_keys_;
   std::shared_ptr<const gateway::AddressBook> doors_;
   kit::TablePtr table_;
   gateway::GatewayThread gateway_;
@@ -154,6 +186,7 @@ Status start(kit::Process& process) {
   };
   auto front = std::make_shared<Front>(process, std::move(served));
   if (const auto shown = front->load_certificate(); !shown) return shown;
+  if (const auto known = front->load_api_keys(); !known) return known;
   if (const auto listening = front->thread().start(); !listening) return listening;
   const auto teller = process.host<Machine>(
       "cluster-router",
@@ -172,6 +205,8 @@ Status start(kit::Process& process) {
     front->reload_doors();
     if (const auto shown = front->load_certificate(); !shown)
       process.log(schema::Severity::critical, "tls_not_reloaded", shown.error().text());
+    if (const auto known = front->load_api_keys(); !known)
+      process.log(schema::Severity::critical, "api_keys_not_reloaded", known.error().text());
   });
   process.on_stop([front, pump, grace = process.config().router.drain_grace]() mutable {
     front->drain(grace);

@@ -27,7 +27,7 @@ struct Transfer {
   std::unique_ptr<CURL, EasyDeleter> handle;
   ScrapeResult result;
   Fetcher::Done done;
-  Fetcher::Trust trust;
+  std::shared_ptr<const net::TlsClient> trust;
   std::unique_ptr<curl_slist, EasyDeleter> connect_to, headers;
   std::size_t most_bytes = 0;
   char error[CURL_ERROR_SIZE] = "";
@@ -107,18 +107,19 @@ class Fetcher::Thread {
     curl_multi_cleanup(multi_);
   }
 
-  void start(const StartScrape& what, Trust trust, Done done) {
+  void start(const StartScrape& what, Access access, Done done) {
     auto transfer = std::make_unique<Transfer>();
     transfer->result.number = what.number;
     transfer->result.page = what.page;
     transfer->done = std::move(done);
-    transfer->trust = std::move(trust);
+    transfer->trust = std::move(access.trust);
     transfer->most_bytes = limits_.body_bytes;
     transfer->handle.reset(curl_easy_init());
     CURL* handle = transfer->handle.get();
     const long timeout_ms = std::chrono::duration_cast<std::chrono::milliseconds>(what.timeout).count();
     const std::string url = transfer->trust ? ask_by_name(*transfer, what.url) : what.url;
     curl_easy_setopt(handle, CURLOPT_URL, url.c_str());
+    if (!access.api_key.empty()) add_header(*transfer, "Authorization: Bearer " + access.api_key);
     const bool trusts = transfer->trust && set_trust(*transfer);
     curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, trusts ? "https" : "http");
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, timeout_ms);
@@ -189,8 +190,8 @@ class Fetcher::Thread {
 
 Fetcher::Fetcher(Limits limits) : thread_(std::make_unique<Thread>(limits)) {}
 Fetcher::~Fetcher() = default;
-void Fetcher::start(const StartScrape& what, Trust trust, Done done) {
-  thread_->start(what, std::move(trust), std::move(done));
+void Fetcher::start(const StartScrape& what, Access access, Done done) {
+  thread_->start(what, std::move(access), std::move(done));
 }
 
 }  // namespace signalbox::engine_proxy

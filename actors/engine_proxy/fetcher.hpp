@@ -21,10 +21,13 @@ class Fetcher {
   explicit Fetcher(Limits limits);
   ~Fetcher();
 
-  /// How an engine with https is recognised; null: it has no https. Thread-safe, as is start().
-  using Trust = std::shared_ptr<const net::TlsClient>;
-  /// Never waits. `done` is called on the fetcher's thread, once, unless the fetcher ends first.
-  void start(const StartScrape& what, Trust trust, Done done);
+  /// How an engine is reached: whom to recognise (null: it has no https), and the key that it wants (empty: none).
+  struct Access {
+    std::shared_ptr<const net::TlsClient> trust;
+    std::string api_key;
+  };
+  /// Thread-safe; never waits. `done` is called on the fetcher's thread, once, unless the fetcher ends first.
+  void start(const StartScrape& what, Access access, Done done);
 
  private:
   class Thread;

@@ -4,9 +4,9 @@
 
 #include <chrono>
 
+#include "actors/engine_proxy/access_book.hpp"
 #include "actors/engine_proxy/fetcher.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
-#include "actors/engine_proxy/trusts.hpp"
 
 namespace signalbox::engine_proxy {
 
@@ -53,17 +53,17 @@ bool cares_for(const kit::Process& process, const config::Engine& engine) {
 
 Status start(kit::Process& process) {
   auto fetcher = std::make_shared<Fetcher>(Fetcher::Limits{});
-  const auto trusts = Trusts::follow(process);
-  if (!trusts) return tl::unexpected(trusts.error());
+  const auto access = AccessBook::follow(process);
+  if (!access) return tl::unexpected(access.error());
   std::vector<kit::Teller<Machine>> tellers;
   for (const config::Engine& engine : process.config().engines) {
     if (!cares_for(process, engine)) continue;
     tellers.push_back(process.host<Machine>(
         "engine-proxy " + engine.name.str(),
         [&process, &engine] { return Machine(options_of(process, engine)); },
-        [fetcher, trusts = *trusts, name = engine.name](const StartScrape& what,
+        [fetcher, access = *access, name = engine.name](const StartScrape& what,
                                                         const kit::Teller<Machine>& tell) {
-          fetcher->start(what, trusts->of(name), [tell](ScrapeResult result) { tell(std::move(result)); });
+          fetcher->start(what, access->of(name), [tell](ScrapeResult result) { tell(std::move(result)); });
         }));
   }
   if (tellers.empty())

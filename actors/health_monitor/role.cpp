@@ -1,7 +1,7 @@
 #include "actors/health_monitor/role.hpp"
 
+#include "actors/engine_proxy/access_book.hpp"
 #include "actors/engine_proxy/fetcher.hpp"
-#include "actors/engine_proxy/trusts.hpp"
 #include "actors/health_monitor/machine/machine.hpp"
 
 namespace signalbox::health_monitor {
@@ -25,8 +25,8 @@ ProbeFault fault_of(engine_proxy::FetchFault fault) {
 
 Status start(kit::Process& process) {
   auto fetcher = std::make_shared<engine_proxy::Fetcher>(probe_limits);
-  const auto trusts = engine_proxy::Trusts::follow(process);
-  if (!trusts) return tl::unexpected(trusts.error());
+  const auto access = engine_proxy::AccessBook::follow(process);
+  if (!access) return tl::unexpected(access.error());
   process.host<Machine>(
       "health-monitor",
       [&process] {
@@ -35,9 +35,9 @@ Status start(kit::Process& process) {
         options.table = kit::fleet_table(process.config());
         return Machine(std::move(options));
       },
-      [fetcher, trusts = *trusts, &process](const Probe& probe, const kit::Teller<Machine>& tell) {
+      [fetcher, access = *access, &process](const Probe& probe, const kit::Teller<Machine>& tell) {
         fetcher->start({probe.number, 0, probe.url, probe.timeout, probe.post},
-                       trusts->of(process.config().engines[probe.engine.at()].name),
+                       access->of(process.config().engines[probe.engine.at()].name),
                        [tell](engine_proxy::ScrapeResult result) {
                          tell(Probed{result.number, fault_of(result.fault), result.status});
                        });

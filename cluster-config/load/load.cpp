@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -32,6 +33,20 @@ Result<std::string> read_text_file(const std::string& path, std::size_t limit) {
   }
   if (in.bad()) return fail(ErrorKind::io, "cannot read it", path, "check that it is a file");
   return text;
+}
+
+Result<std::string> read_secret_line(const std::string& path) {
+  constexpr std::size_t most_bytes = 64 << 10;
+  const auto text = read_text_file(path, most_bytes);
+  if (!text) return tl::unexpected(text.error());
+  constexpr std::string_view blanks = " \t\r";
+  std::string line = text->substr(0, text->find('\n'));
+  line.erase(0, std::min(line.find_first_not_of(blanks), line.size()));
+  line.erase(line.find_last_not_of(blanks) + 1);
+  const bool printable = std::ranges::all_of(line, [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  if (line.empty() || !printable)
+    return invalid("its first line holds no key", path, "write the key alone into it");
+  return line;
 }
 
 tl::expected<Config, LoadFailure> load_config(const std::string& config_file, const Overrides& overrides) {

@@ -39,6 +39,9 @@ tl::expected<LoadedPolicy, LoadFailure> load_policy(const std::string& policy_fi
 /// What the two disagree about: models, zones, classes that no engine may serve. Places are of the configuration.
 std::vector<Mistake> match(const Config& config, const policy::CompiledPolicy& policy);
 
+/// The first line of a file that holds a secret, without blanks around it. Errors: io, invalid (nothing is there).
+Result<std::string> read_secret_line(const std::string& path);
+
 /// A whole regular file of at most `limit` bytes. Errors: io, too_large.
 Result<std::string> read_text_file(const std::string& path, std::size_t limit);
 

@@ -131,7 +131,7 @@ void Builder::router() {
                     path(s.text("tls_certificate")), path(s.text("tls_key")),
                     s.duration("head_timeout"),      s.duration("body_timeout"),
                     s.duration("idle_timeout"),      s.duration("stall_timeout"),
-                    s.list("cors_origins")};
+                    s.list("cors_origins"),          path(s.text("api_keys"))};
   if (s.has("tls_certificate") != s.has("tls_key"))
     s.mistake("tls_certificate", "one of 'router.tls_certificate' and 'router.tls_key' without the other",
               "give both files, or neither");
@@ -166,6 +166,7 @@ void Builder::engine(const Section& s) {
   e.capacity_scale = s.number("capacity_scale");
   e.tls_identity = identity(s, e);
   e.tls_authorities = path(s.text("tls_authorities"));
+  e.api_key_file = path(s.text("api_key_file"));
   e.place = s.place();
   const auto row = std::ranges::find(config_.profiles, e.profile, &Profile::name);
   if (row != config_.profiles.end()) e.profile_row = static_cast<std::size_t>(row - config_.profiles.begin());

@@ -19,8 +19,8 @@ Place place_of_source(const toml::source_region& source) {
   return {static_cast<int>(source.begin.line), static_cast<int>(source.begin.column)};
 }
 
-const Setting& setting_of(std::string_view table, std::string_view key) {
-  for (const Setting& setting : settings())
+const Setting& setting_of(const FileKind& kind, std::string_view table, std::string_view key) {
+  for (const Setting& setting : kind.settings)
     if (setting.table == table && setting.key == key) return setting;
   std::terminate();  // a key that is read but not declared is a defect of ours
 }
@@ -54,6 +54,7 @@ std::vector<std::string_view> split_choices(std::string_view choices) {
 
 struct Document::Impl {
   toml::table root;
+  FileKind kind;
   std::vector<Mistake>* mistakes = nullptr;
   std::uint16_t port_base = 0;
   bool is_toml = true;
@@ -73,7 +74,9 @@ struct Section::Impl {
 
 // ---------------------------------------------------------------------------------------------------------------- document
 
-Document::Document(std::string_view text, std::vector<Mistake>& mistakes) : impl_(std::make_shared<Impl>()) {
+Document::Document(std::string_view text, std::vector<Mistake>& mistakes, FileKind kind)
+    : impl_(std::make_shared<Impl>()) {
+  impl_->kind = kind;
   impl_->mistakes = &mistakes;
   try {
     impl_->root = toml::parse(text);
@@ -89,9 +92,9 @@ Document::Document(std::string_view text, std::vector<Mistake>& mistakes) : impl
 /// Reports keys that nobody declares, in this table and in those below it.
 void Document::Impl::check_keys(const toml::table& table, std::string_view name) {
   std::vector<std::string_view> known;
-  for (const Setting& setting : settings())
+  for (const Setting& setting : kind.settings)
     if (setting.table == name) known.push_back(setting.key);
-  for (const SettingTable& declared : setting_tables()) {
+  for (const SettingTable& declared : kind.tables) {
     const std::string_view inner = declared.name;
     if (name.empty() ? !inner.empty() && inner.find('.') == std::string_view::npos
                      : inner.starts_with(name) && inner.substr(name.size()).starts_with('.'))
@@ -105,7 +108,7 @@ void Document::Impl::check_keys(const toml::table& table, std::string_view name)
       continue;
     }
     const std::string full = name.empty() ? std::string(key.str()) : fmt::format("{}.{}", name, key.str());
-    for (const SettingTable& declared : setting_tables())
+    for (const SettingTable& declared : kind.tables)
       if (declared.name == full && !full.empty()) check_shape(key, node, declared);
   }
 }
@@ -171,7 +174,7 @@ std::optional<Section> Section::inner(std::string_view key) const {
   const toml::node* node = impl_->find(key);
   const toml::table* table = node ? node->as_table() : nullptr;
   if (!table) return std::nullopt;
-  for (const SettingTable& declared : setting_tables())
+  for (const SettingTable& declared : impl_->document->kind.tables)
     if (declared.name == fmt::format("{}.{}", impl_->name, key))
       return Section(std::make_shared<Impl>(
           Impl{impl_->document, table, declared.name, place_of_source(table->source())}));
@@ -209,7 +212,7 @@ double fallback_number(const Setting& setting) {
 }  // namespace
 
 std::string Section::text(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   if (!node) return std::string(setting.fallback);
   const auto value = node->value<std::string_view>();
@@ -230,7 +233,7 @@ std::string Section::text(std::string_view key) const {
 }
 
 double Section::number(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   const double fallback = fallback_number(setting);
   if (!node) return fallback;
@@ -240,7 +243,7 @@ double Section::number(std::string_view key) const {
 }
 
 std::uint64_t Section::integer(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   const double fallback = fallback_number(setting);
   if (!node) return static_cast<std::uint64_t>(fallback);
@@ -250,7 +253,7 @@ std::uint64_t Section::integer(std::string_view key) const {
 }
 
 Duration Section::duration(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   const Duration fallback = parse_duration(setting.fallback).value_or(Duration::zero());
   if (!node) return fallback;
@@ -261,7 +264,7 @@ Duration Section::duration(std::string_view key) const {
 }
 
 std::string Section::address(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   if (!node) return {};
   const auto value = node->value<std::string_view>();
@@ -276,7 +279,7 @@ std::string Section::address(std::string_view key) const {
 }
 
 std::vector<std::string> Section::list(std::string_view key) const {
-  const Setting& setting = setting_of(impl_->name, key);
+  const Setting& setting = setting_of(impl_->document->kind, impl_->name, key);
   std::vector<std::string> out;
   const toml::node* node = wanted(*this, impl_->find(key), setting);
   if (!node) return out;

@@ -54,7 +54,7 @@ class Section {
 /// A whole file.
 class Document {
  public:
-  Document(std::string_view text, std::vector<Mistake>& mistakes);
+  Document(std::string_view text, std::vector<Mistake>& mistakes, FileKind kind = configuration_file());
 
   /// False when the text is not TOML; it reads as an empty document then.
   bool is_toml() const;

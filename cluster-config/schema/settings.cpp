@@ -94,6 +94,9 @@ constexpr std::array setting_rows{
     Setting{"router", "cors_origins", T::list, "", "", false, none, none, "",
             "Origins of web pages, as https://host:port, that may call this router from a browser; \"*\" for "
             "all."},
+    Setting{"router", "api_keys", T::text, "", "", false, none, none, "",
+            "A file of API keys, relative to this one; `signalbox apikey` writes it. Anyone may ask unless "
+            "given."},
 
     Setting{"cluster", "name", T::name, "", "", true, none, none, "", "The cluster's name."},
     Setting{"cluster", "region", T::name, "", "", true, none, none, "", "The region that it lies in."},
@@ -148,6 +151,11 @@ constexpr std::array setting_rows{
             "https: SHA-256 fingerprints; its certificate must be one of these, whatever its name and its "
             "signer."},
 
+    Setting{"engine", "api_key_file", T::text, "", "", false, none, none, "",
+            "A file, relative to this one, with the key that the engine wants; sent as a bearer token in "
+            "place of "
+            "the client's."},
+
     Setting{"engine.simulated", "speed", T::number, "", "1", false, 0.01, 100, "",
             "How much faster than its profile it really is; nobody is told."},
     Setting{"engine.simulated", "kv_tokens", T::integer, "tokens", "0", false, 0, 1e12, "",
@@ -179,6 +187,29 @@ constexpr std::array setting_rows{
             "The engines of an engine-proxy; its cluster's unless given."},
 };
 
+constexpr std::array key_tables{
+    SettingTable{"", false, "Every key of the file."},
+    SettingTable{"key", true, "A key: whoever sends it acts for its tenant, within its limits."},
+};
+
+constexpr std::array key_rows{
+    Setting{"", "salt", T::text, "", "", true, none, none, "",
+            "32 hexadecimal digits, mixed into every hash; changing it ends every key."},
+    Setting{"key", "name", T::name, "", "", true, none, none, "",
+            "What logs and `signalbox apikey` call it."},
+    Setting{"key", "hash", T::text, "", "", true, none, none, "",
+            "64 hexadecimal digits: BLAKE2b-256 of the key, keyed with the salt. The key itself is nowhere."},
+    Setting{"key", "tenant", T::name, "", "", false, none, none, "",
+            "The tenant of its requests; unless given, requests name it themselves, as those of a trusted "
+            "gateway do."},
+    Setting{"key", "criticality", T::choice, "", "critical", false, none, none, "sheddable|standard|critical",
+            "The highest criticality that its requests can have."},
+    Setting{"key", "requests_per_minute", T::number, "", "0", false, 0, 1e9, "",
+            "What each router admits of it; a minute's worth may come at once. 0: no limit."},
+    Setting{"key", "tokens_per_minute", T::number, "", "0", false, 0, 1e12, "",
+            "The same for tokens of prompts and answers. 0: no limit."},
+};
+
 }  // namespace
 
 std::string_view describe(SettingType type) {
@@ -200,5 +231,7 @@ std::string_view describe(SettingType type) {
 
 std::span<const Setting> settings() { return setting_rows; }
 std::span<const SettingTable> setting_tables() { return table_rows; }
+FileKind configuration_file() { return {setting_rows, table_rows}; }
+FileKind api_keys_file() { return {key_rows, key_tables}; }
 
 }  // namespace signalbox::config

@@ -50,6 +50,16 @@ std::string_view describe(SettingType type);
 std::span<const Setting> settings();
 std::span<const SettingTable> setting_tables();
 
+/// What one kind of file may hold.
+struct FileKind {
+  std::span<const Setting> settings;
+  std::span<const SettingTable> tables;
+};
+/// A fleet's configuration: settings() and setting_tables().
+FileKind configuration_file();
+/// A file of API keys.
+FileKind api_keys_file();
+
 /// docs/settings.md, whole.
 std::string settings_as_markdown();
 /// The same for a terminal.

@@ -42,6 +42,17 @@ std::string default_of(const Setting& setting) {
   return setting.fallback.empty() ? "" : fmt::format("`{}`", setting.fallback);
 }
 
+void add_tables(const FileKind& kind, std::string_view level, std::string& out) {
+  for (const SettingTable& table : kind.tables) {
+    out += fmt::format("\n{} {}\n\n{}\n\n| key | value | default | |\n| --- | --- | --- | --- |\n", level,
+                       heading(table), table.sentence);
+    for (const Setting& setting : kind.settings)
+      if (setting.table == table.name)
+        out += fmt::format("| `{}` | {} | {} | {} |\n", setting.key, value_of_setting(setting),
+                           default_of(setting), setting.sentence);
+  }
+}
+
 }  // namespace
 
 std::string settings_as_markdown() {
@@ -56,14 +67,13 @@ std::string settings_as_markdown() {
       "means `port_base` "
       "+ 7, and\n`+7` alone stands for that port of 127.0.0.1, so that one file can run many times side by "
       "side.\n";
-  for (const SettingTable& table : setting_tables()) {
-    out += fmt::format("\n## {}\n\n{}\n\n| key | value | default | |\n| --- | --- | --- | --- |\n",
-                       heading(table), table.sentence);
-    for (const Setting& setting : settings())
-      if (setting.table == table.name)
-        out += fmt::format("| `{}` | {} | {} | {} |\n", setting.key, value_of_setting(setting),
-                           default_of(setting), setting.sentence);
-  }
+  add_tables(configuration_file(), "##", out);
+  out +=
+      "\n## The file of API keys\n\n"
+      "`router.api_keys` names it, and `signalbox apikey` writes it. It is TOML too. A router reads it at "
+      "start and on "
+      "SIGHUP;\na file with a mistake leaves the last good one in force.\n";
+  add_tables(api_keys_file(), "###", out);
   return out;
 }
 

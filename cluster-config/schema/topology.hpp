@@ -73,6 +73,7 @@ struct Engine {
   std::uint32_t connections = 0;  ///< pooled connections that one router keeps at most
   std::string tls_identity;  ///< as the fleet table says it: "name:HOST" or "sha256:HEX[,HEX]"; empty: http
   std::string tls_authorities;  ///< a PEM file; empty: the system's
+  std::string api_key_file;     ///< holds the key that it wants; empty: what the client sends is passed on
   double capacity_scale = 1.0;  ///< of the declared profile, for engines known to be slower or faster
   std::optional<Simulated> simulated;
   Place place;
@@ -137,6 +138,7 @@ struct Router {
   Duration idle_timeout{};        ///< of a client's connection between requests
   Duration stall_timeout{};       ///< of a client that takes nothing
   std::vector<std::string> cors_origins;
+  std::string api_keys;  ///< a file of them; empty: anyone may ask
 };
 
 /// Processes that every fleet has beside those of its configuration: `signalbox up` and the operators' commands.

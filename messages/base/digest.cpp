@@ -49,6 +49,17 @@ Digest digest_of(std::span<const std::uint8_t> bytes) {
   return out;
 }
 
+Digest keyed_digest(std::span<const std::uint8_t> key, std::string_view text) {
+  Digest out;
+  crypto_generichash(out.bytes.data(), out.bytes.size(), reinterpret_cast<const unsigned char*>(text.data()),
+                     text.size(), key.data(), key.size());
+  return out;
+}
+
+bool equal_in_constant_time(const Digest& a, const Digest& b) {
+  return sodium_memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
+}
+
 Digest digest_of(std::string_view text) {
   return digest_of(std::span(reinterpret_cast<const std::uint8_t*>(text.data()), text.size()));
 }

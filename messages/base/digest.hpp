@@ -30,6 +30,11 @@ struct Digest {
 Digest digest_of(std::span<const std::uint8_t> bytes);
 Digest digest_of(std::string_view text);
 
+/// BLAKE2b-256 of the text, keyed: says nothing of the text to who lacks the key (16 to 64 bytes).
+Digest keyed_digest(std::span<const std::uint8_t> key, std::string_view text);
+/// Takes the same time wherever they differ.
+bool equal_in_constant_time(const Digest& a, const Digest& b);
+
 /// Lower-case hexadecimal of any bytes, and back.
 std::string to_hex(std::span<const std::uint8_t> bytes);
 

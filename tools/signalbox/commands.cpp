@@ -1,5 +1,6 @@
 #include "tools/signalbox/commands.hpp"
 
+#include "tools/api_keys/command.hpp"
 #include "tools/engine_sim/command.hpp"
 #include "tools/keys/command.hpp"
 #include "tools/launcher/command.hpp"
@@ -25,6 +26,7 @@ void add_commands(CLI::App& app) {
   observe::add_explain(app);
   policy_command::add_policy(app);
   keys::add_keys(app);
+  api_keys::add_api_keys(app);
   engine_sim::add_engine_sim(app);
   simulate::add_simulate(app);
 }

@@ -60,11 +60,15 @@ http::AnswerWatch watch_for(const http::Fields& fields, http::Endpoint endpoint)
 
 }  // namespace
 
-Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading)
+Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading,
+                   std::shared_ptr<ApiKeyState> key)
     : gateway_(gateway),
       writer_(std::move(writer)),
       snapshot_(gateway.snapshot_text_),
+      key_(std::move(key)),
       model_(reading.shape.model.str()),
+      prompt_tokens_(reading.facts.estimated_prompt_tokens()),
+      charged_tokens_(key_ ? charge_of(reading.facts) : 0),
       meter_(gateway.meter_of(reading)),
       began_(gateway.loop_.now()),
       endpoint_(reading.endpoint) {
@@ -107,7 +111,8 @@ void Exchange::forward(const routing::Forward& to) {
   const net::Request& request = writer_->request();
   const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
   call_ =
-      engine_->upstream->start(engine_request(request.head, engine_->door, request.body.size(), request_id_),
+      engine_->upstream->start(engine_request(request.head, engine_->door, request.body.size(), request_id_,
+                                              key_ ? Credentials::of_router : Credentials::of_engine),
                                request.body, limits, *this);
 }
 
@@ -230,6 +235,7 @@ void Exchange::break_off(int status, std::string_view reason, std::string_view m
 
 void Exchange::refuse(const routing::Refuse& no) {
   ++gateway_.counters_.refused;
+  settle(0);
   const bool unknown_model = no.reason == schema::RefuseReason::unknown_model;
   std::string lines = "content-type: application/json\r\n" + own_lines();
   fmt::format_to(std::back_inserter(lines), "x-signalbox-reason: {}\r\n", name_of(no.reason));
@@ -255,6 +261,10 @@ void Exchange::finished(AttemptEnd end) {
     usage.output_tokens = told->completion_tokens;
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
   }
+  settle(end == AttemptEnd::succeeded && status_ >= 400
+             ? 0
+             : (usage.prompt_tokens > 0 ? static_cast<double>(usage.prompt_tokens) : prompt_tokens_) +
+                   static_cast<double>(usage.output_tokens));
   gateway_.counters_.events += watch_.events();
   if (end == AttemptEnd::succeeded && status_ < 400) measure(usage);
   gateway_.dispatcher_.finished(ticket_, end, usage, gateway_.loop_.now());
@@ -274,7 +284,14 @@ void Exchange::measure(const routing::Usage& usage) {
     meter_.per_token_s.add(to_seconds(now - first_byte_) / static_cast<double>(usage.output_tokens - 1));
 }
 
+/// Corrects what the key was charged when the request came.
+void Exchange::settle(double tokens) {
+  if (key_) key_->tokens.correct(tokens - charged_tokens_, gateway_.loop_.now());
+  charged_tokens_ = tokens;
+}
+
 void Exchange::on_client_gone() {
+  settle(phase_ == Phase::relaying ? prompt_tokens_ + static_cast<double>(watch_.events()) : 0);
   ++(phase_ == Phase::relaying ? gateway_.counters_.clients_left_streaming
                                : gateway_.counters_.clients_left_waiting);
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
@@ -284,7 +301,10 @@ void Exchange::on_client_gone() {
 
 void Exchange::end_by_drain() {
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
-  if (phase_ == Phase::relaying) return break_off(503, "draining", "the router is being stopped");
+  if (phase_ == Phase::relaying) {
+    settle(prompt_tokens_ + static_cast<double>(watch_.events()));
+    return break_off(503, "draining", "the router is being stopped");
+  }
   refuse({schema::RefuseReason::draining, 503, 1s});
 }
 
@@ -308,6 +328,7 @@ std::string Exchange::own_lines() const {
     fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_index_.at());
   else if (engine_)
     fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_->door.name);
+  if (key_) out += rate_limit_lines(*key_, gateway_.loop_.now());
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/cluster_router/gateway/api_keys.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
 #include "actors/cluster_router/gateway/meters.hpp"
 #include "actors/cluster_router/gateway/reading.hpp"
@@ -18,7 +19,9 @@ class Gateway;
 
 class Exchange final : public net::Disposable, private net::ResponseObserver, private net::CallObserver {
  public:
-  Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading);
+  /// `key`: whose request it is; null if nobody has to say. Its share is taken already.
+  Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading,
+           std::shared_ptr<ApiKeyState> key);
   ~Exchange() override;
 
   /// Takes the first verdict; the exchange may be over when this returns.
@@ -48,6 +51,7 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   void end_error_answer();
   void break_off(int status, std::string_view reason, std::string_view message);
   void finished(schema::AttemptEnd end);
+  void settle(double tokens);
   void measure(const routing::Usage& usage);
   void over(Ending ending);
   std::string own_lines() const;
@@ -57,6 +61,7 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<net::Call> call_;
   std::shared_ptr<const std::string> snapshot_;
+  std::shared_ptr<ApiKeyState> key_;
   std::string request_id_;
   std::string model_;
   std::string lines_;       ///< the engine's field lines, until they are passed on
@@ -70,6 +75,8 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   EngineIndex engine_index_;
   std::uint64_t length_ = 0;
   Duration retry_after_{};
+  double prompt_tokens_ = 0;   ///< estimated
+  double charged_tokens_ = 0;  ///< of the key, until it is known how many they are
   std::uint32_t attempts_ = 0;
   std::uint16_t status_ = 0;
   Phase phase_ = Phase::waiting;

@@ -100,7 +100,13 @@ void Gateway::on_request(net::ResponseWriterPtr writer) {
   const std::string_view path = head.path();
   if (std::string lines = cors_.answer_lines(head.fields); !lines.empty() && head.method != "OPTIONS")
     writer->add_lines(lines);
-  if (head.method == "POST") return route(std::move(writer));
+  std::shared_ptr<ApiKeyState> key;
+  if (api_keys_ && head.method != "OPTIONS") {
+    const std::string_view sent = key_of(head.fields);
+    if (!sent.empty()) key = api_keys_->find(sent);
+    if (!key) return refuse_stranger(*writer, !sent.empty());
+  }
+  if (head.method == "POST") return route(std::move(writer), std::move(key));
   add_request_id(*writer);
   if (head.method == "OPTIONS") return answer_options(*writer);
   if (head.method == "GET" || head.method == "HEAD") {
@@ -129,15 +135,51 @@ void Gateway::add_request_id(net::ResponseWriter& writer) {
   writer.add_lines(fmt::format("x-request-id: {}\r\n", request_id_of(writer.request().head.fields, made)));
 }
 
-void Gateway::route(net::ResponseWriterPtr writer) {
+void Gateway::refuse_stranger(net::ResponseWriter& writer, bool has_key) {
+  ++counters_.unauthorized;
+  add_request_id(writer);
+  const std::string_view reason = has_key ? "invalid_api_key" : "missing_api_key";
+  const std::array fields{http::Field{"content-type", "application/json"},
+                          http::Field{"x-signalbox-reason", reason},
+                          http::Field{"www-authenticate", "Bearer"}};
+  writer.respond(401, fields,
+                 http::openai_error(401, reason,
+                                    has_key ? "The API key is not known here"
+                                            : "No API key was sent: give it as 'Authorization: Bearer KEY'"));
+}
+
+void Gateway::refuse_share(net::ResponseWriter& writer, const ApiKeyState& key, const Grant& grant) {
+  ++counters_.rate_limited;
+  add_request_id(writer);
+  const Duration wait = std::max<Duration>(grant.retry_after, 1ms);
+  const std::string lines = fmt::format(
+      "content-type: application/json\r\nx-signalbox-reason: rate_limit_{}\r\nretry-after: "
+      "{}\r\nretry-after-ms: {}\r\n{}",
+      grant.short_of, std::chrono::ceil<std::chrono::seconds>(wait).count(),
+      std::chrono::ceil<std::chrono::milliseconds>(wait).count(), rate_limit_lines(key, loop_.now()));
+  const double limit = grant.short_of == "tokens" ? key.key.tokens_per_minute : key.key.requests_per_minute;
+  const std::string body = http::openai_error(
+      429, "rate_limit_exceeded",
+      fmt::format("The API key '{}' may use {:.0f} {} per minute and has used them; try again in {:.3f} s",
+                  key.key.name, limit, grant.short_of, to_seconds(wait)));
+  writer.begin_with_lines(429, lines, body.size());
+  writer.write(body);
+  writer.finish();
+}
+
+void Gateway::route(net::ResponseWriterPtr writer, std::shared_ptr<ApiKeyState> key) {
   ++counters_.requests;
   Reading reading;
-  if (const auto read = reader_.read(writer->request(), reading); !read) {
+  const Caller caller = key ? Caller{key->key.tenant, key->key.most} : Caller{};
+  if (const auto read = reader_.read(writer->request(), reading, caller); !read) {
     ++counters_.misfits;
     add_request_id(*writer);
     return respond_misfit(*writer, read.error());
   }
-  auto exchange = std::make_unique<Exchange>(*this, std::move(writer), reading);
+  if (key)
+    if (const Grant grant = take_share(*key, charge_of(reading.facts), loop_.now()); !grant.granted)
+      return refuse_share(*writer, *key, grant);
+  auto exchange = std::make_unique<Exchange>(*this, std::move(writer), reading, std::move(key));
   const routing::Begun begun = dispatcher_.begin(std::move(reading.facts), loop_.now());
   Exchange& started = *exchange;
   if (std::holds_alternative<routing::Refuse>(begun.verdict))

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/cluster_router/gateway/api_keys.hpp"
 #include "actors/cluster_router/gateway/cors.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
 #include "actors/cluster_router/gateway/meters.hpp"
@@ -37,6 +38,8 @@ struct GatewayCounters {
   std::uint64_t misfits = 0;            ///< of these, refused because of what they are: 4xx
   std::uint64_t refused = 0;            ///< of these, refused by the dispatcher
   std::uint64_t malformed = 0;          ///< refused by the HTTP server
+  std::uint64_t unauthorized = 0;       ///< without a key, or with one that is not known
+  std::uint64_t rate_limited = 0;       ///< their key's share was used up
   std::uint64_t attempts = 0;           ///< calls to engines
   std::uint64_t stale_connections = 0;  ///< pooled connections that turned out to be closed
   std::uint64_t answers_completed = 0;
@@ -73,6 +76,8 @@ class Gateway final : private net::HttpHandler {
   const net::ServerCounters& server_counters() const { return server_.counters(); }
   /// Speaks TLS with clients that come from now on; null: plain HTTP.
   void use_tls(std::shared_ptr<const net::TlsServer> tls) { server_.use_tls(std::move(tls)); }
+  /// Asks for one of these keys from now on; null: anyone may ask.
+  void use_api_keys(std::shared_ptr<const ApiKeyTable> keys) { api_keys_ = std::move(keys); }
   /// Engines with which no session could be made since the last call, and why.
   std::vector<routing::EngineProblem> take_problems();
   /// What would be decided for this request, e.g. of POST /v1/route; or why it cannot be routed.
@@ -82,7 +87,9 @@ class Gateway final : private net::HttpHandler {
   friend class Exchange;
   void on_request(net::ResponseWriterPtr writer) override;
   void on_refused(int status, std::string_view reason) override;
-  void route(net::ResponseWriterPtr writer);
+  void route(net::ResponseWriterPtr writer, std::shared_ptr<ApiKeyState> key);
+  void refuse_stranger(net::ResponseWriter& writer, bool has_key);
+  void refuse_share(net::ResponseWriter& writer, const ApiKeyState& key, const Grant& grant);
   void list_models(net::ResponseWriter& writer) const;
   void show_model(net::ResponseWriter& writer, std::string_view name) const;
   void answer_options(net::ResponseWriter& writer) const;
@@ -103,6 +110,7 @@ class Gateway final : private net::HttpHandler {
   routing::Dispatcher dispatcher_;
   RequestReader reader_;
   Cors cors_;
+  std::shared_ptr<const ApiKeyTable> api_keys_;
   Engines engines_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< by Ticket::slot
   std::shared_ptr<const std::string> snapshot_text_;  ///< for x-signalbox-snapshot

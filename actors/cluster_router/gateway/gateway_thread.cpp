@@ -33,6 +33,11 @@ void GatewayThread::use_tls(std::shared_ptr<const net::TlsServer> tls) {
   loop_.post([this, tls = std::move(tls)] { gateway_.use_tls(tls); });
 }
 
+void GatewayThread::use_api_keys(std::shared_ptr<const ApiKeyTable> keys) {
+  if (!thread_.joinable()) return gateway_.use_api_keys(std::move(keys));
+  loop_.post([this, keys = std::move(keys)] { gateway_.use_api_keys(keys); });
+}
+
 void GatewayThread::publish(Routes routes) {
   routes_.publish(std::move(routes));
   loop_.post([this] {

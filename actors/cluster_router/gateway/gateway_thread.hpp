@@ -37,6 +37,7 @@ class GatewayThread {
   std::uint16_t port() const { return gateway_.port(); }
   /// Speaks TLS with clients that come from now on; before start() or after it. Never waits.
   void use_tls(std::shared_ptr<const net::TlsServer> tls);
+  void use_api_keys(std::shared_ptr<const ApiKeyTable> keys);  ///< likewise
 
   /// Routes by these from the loop's next turn on. Never waits.
   void publish(Routes routes);

@@ -82,7 +82,8 @@ tl::expected<void, Misfit> RequestReader::unpack(std::string_view coding_name, s
   return {};
 }
 
-tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Reading& out) {
+tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Reading& out,
+                                               const Caller& caller) {
   const http::Fields& fields = request.head.fields;
   std::string_view body = request.body;
   if (const auto coding = http::find(fields, "content-encoding"))
@@ -95,9 +96,13 @@ tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Read
   }
   out.shape = std::move(*shape);
   fill_from_shape(out.shape, out.facts);
-  out.facts.tenant = field(fields, "x-signalbox-tenant", "x-gateway-inference-fairness-id")
-                         .value_or(options_.default_tenant);
+  out.facts.tenant = caller.tenant;
+  if (caller.tenant.empty())
+    out.facts.tenant = field(fields, "x-signalbox-tenant", "x-gateway-inference-fairness-id")
+                           .value_or(options_.default_tenant);
   if (auto read = read_criticality(fields, out.facts); !read) return read;
+  if (caller.most < Criticality::critical)
+    out.facts.asked = std::min(out.facts.asked.value_or(caller.most), caller.most);
   if (auto read = read_deadline(fields, out.facts); !read) return read;
   if (const auto session = http::find(fields, "x-signalbox-session"))
     out.facts.session_hash = routing::tenant_key(options_.fleet_secret, *session);

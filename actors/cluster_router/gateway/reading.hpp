@@ -35,12 +35,18 @@ struct ReaderOptions {
   std::string default_tenant = "anonymous";  ///< of a request that names none
 };
 
+/// Who asks, as its API key says; by default anyone, who says himself.
+struct Caller {
+  std::string_view tenant;  ///< empty: the request names it
+  Criticality most = Criticality::critical;
+};
+
 /// Reads requests; one per event loop.
 class RequestReader {
  public:
   explicit RequestReader(ReaderOptions options) : options_(std::move(options)) {}
   /// Fills `out`, which must stay where it is while its facts are used.
-  tl::expected<void, Misfit> read(const net::Request& request, Reading& out);
+  tl::expected<void, Misfit> read(const net::Request& request, Reading& out, const Caller& caller = {});
 
  private:
   tl::expected<void, Misfit> unpack(std::string_view coding_name, std::string_view& body,

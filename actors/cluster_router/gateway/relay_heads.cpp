@@ -30,11 +30,13 @@ bool stays(const http::Field& field, std::string_view connection) {
   return !connection.empty() && http::has_token(connection, field.name);
 }
 
-bool stays_here(const http::Field& field, const EngineDoor& door) {
+bool stays_here(const http::Field& field, bool keep_credentials) {
   switch (field.name.size()) {
     case 4: return http::same_name(field.name, "host");
     case 6: return http::same_name(field.name, "expect");
-    case 13: return door.access.authorization && http::same_name(field.name, "authorization");
+    case 7: return keep_credentials && http::same_name(field.name, "api-key");
+    case 9: return keep_credentials && http::same_name(field.name, "x-api-key");
+    case 13: return keep_credentials && http::same_name(field.name, "authorization");
     default: return false;
   }
 }
@@ -46,7 +48,8 @@ void append_line(std::string& out, std::string_view name, std::string_view value
 }  // namespace
 
 std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
-                           std::string_view request_id) {
+                           std::string_view request_id, Credentials credentials) {
+  const bool keep_credentials = credentials == Credentials::of_router || door.access.authorization;
   const std::string connection = connection_of(head.fields);
   std::string out;
   out.reserve(512);
@@ -54,7 +57,8 @@ std::string engine_request(const http::RequestHead& head, const EngineDoor& door
                  "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\nx-request-id: {}\r\n", head.method,
                  head.target, door.authority, body_bytes, request_id);
   for (const http::Field& field : head.fields)
-    if (!stays(field, connection) && !stays_here(field, door)) append_line(out, field.name, field.value);
+    if (!stays(field, connection) && !stays_here(field, keep_credentials))
+      append_line(out, field.name, field.value);
   if (door.access.authorization && !door.access.authorization->empty())
     append_line(out, "authorization", *door.access.authorization);
   out += head.minor_version == 0 ? "via: 1.0 signalbox\r\n" : "via: 1.1 signalbox\r\n";

@@ -10,10 +10,13 @@
 
 namespace signalbox::gateway {
 
+/// Whose keys a client's credentials are: the engine's, to which they pass, or this router's, which never leave it.
+enum class Credentials : std::uint8_t { of_engine, of_router };
+
 /// The head of the request for an engine, through its empty line. `request_id` goes along as x-request-id, and a Via that
 /// names this router (RFC 9110, 7.6.3).
 std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
-                           std::string_view request_id);
+                           std::string_view request_id, Credentials credentials = Credentials::of_engine);
 
 /// The field lines of an engine's answer that its client gets. Without access-control-*: which pages may call is the router's
 /// word alone.

@@ -1,4 +1,4 @@
-// How the engines with https are recognised, for all who fetch from them. Read anew when the process reloads.
+// How the engines are reached, for all who fetch from them. Read anew when the process reloads.
 #pragma once
 
 #include <map>
@@ -13,18 +13,18 @@
 namespace signalbox::engine_proxy {
 
 /// Thread-safe.
-class Trusts {
+class AccessBook {
  public:
   /// Of all engines that the process's configuration names, loaded now and again whenever it reloads.
-  static Result<std::shared_ptr<Trusts>> follow(kit::Process& process);
+  static Result<std::shared_ptr<AccessBook>> follow(kit::Process& process);
 
-  Fetcher::Trust of(const EngineName& engine) const;
+  Fetcher::Access of(const EngineName& engine) const;
   /// What was known before stays for an engine whose files cannot be read. Errors: the first one.
   Status load(const std::vector<config::Engine>& engines);
 
  private:
   mutable std::mutex mutex_;
-  std::map<EngineName, Fetcher::Trust> by_engine_;
+  std::map<EngineName, Fetcher::Access> by_engine_;
 };
 
 }  // namespace signalbox::engine_proxy
