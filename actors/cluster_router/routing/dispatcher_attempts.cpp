@@ -117,6 +117,8 @@ void Dispatcher::State::measure_delay(const OpenRequest& request, double output_
                           static_cast<double>(request.expected_first_s) +
                               output_tokens * static_cast<double>(request.expected_token_s),
                           request.ahead, view->at(request.engine).curve_known};
+  if (lateness.late(request.engine, delay.took_s, delay.expected_s))
+    penalties.failure(request.engine, policy::FailureKind::slow, now);
   loads.set_limit(request.engine, limits.answered(request.engine, delay, view->policy->queue.target, now));
 }
 

@@ -12,6 +12,7 @@
 #include "actors/cluster_router/routing/dispatcher.hpp"
 #include "actors/cluster_router/routing/engine_limits.hpp"
 #include "actors/cluster_router/routing/explain.hpp"
+#include "actors/cluster_router/routing/lateness.hpp"
 #include "actors/cluster_router/routing/retry.hpp"
 #include "actors/cluster_router/routing/sessions.hpp"
 #include "actors/cluster_router/routing/tenant_shares.hpp"
@@ -60,6 +61,7 @@ struct Dispatcher::State {
   void follow_policy(const View* before);
   void follow_table(const View* before);
   void follow_engines(Instant now);
+  void forget_life(EngineIndex engine);
   void keep_context();
   const PlanContext* context(std::uint32_t number) const;
   Batch drain(Instant now);
@@ -122,6 +124,7 @@ struct Dispatcher::State {
   Penalties penalties;
   CacheIndex cache;
   EngineLimits limits;
+  Lateness lateness;
   PlanGate gate;
   FloorCredits floors;
   TenantShares shares;

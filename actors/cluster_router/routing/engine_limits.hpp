@@ -34,6 +34,8 @@ class EngineLimits {
 
   /// `from[i]` is the old row of engine i, or none.
   void remap(const std::vector<EngineIndex>& from);
+  /// A new life starts without a record.
+  void forget(EngineIndex engine) { engines_[engine.at()] = {}; }
   /// A request was sent and there are now `in_flight`, of at most `limit`.
   void sent(EngineIndex engine, std::int64_t in_flight, std::int64_t limit, Instant now);
   /// `target`: the delay that is accepted; zero switches the limit off. The limit after this answer.

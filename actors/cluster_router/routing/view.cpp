@@ -112,8 +112,12 @@ void read_verdict(const EngineInput& input, const policy::Limits& limits, Engine
     facts.capacity_factor = static_cast<float>(input.verdict->capacity_factor);
     facts.judged = true;
   }
+  // A part of an engine is a part of what it can run: a share of a cap far above its batch would let all in.
   const double share = std::min(1.0, static_cast<double>(facts.capacity_factor));
-  facts.in_flight_cap = std::max(1u, static_cast<std::uint32_t>(std::ceil(limits.in_flight_cap * share)));
+  const double whole = share < 1 && facts.max_batch > 0
+                           ? std::min(static_cast<double>(limits.in_flight_cap), facts.max_batch)
+                           : limits.in_flight_cap;
+  facts.in_flight_cap = std::max(1u, static_cast<std::uint32_t>(std::ceil(whole * share)));
 }
 
 /// By ClusterIndex: the round trip from this router's cluster.

@@ -66,8 +66,10 @@ class Rule {
   bool at_limit(std::size_t e) const {
     double factor = 1.0;
     if (const auto* v = fleet_.heard[e].verdict) factor = v->capacity_factor;
-    const double cap = std::max(
-        1.0, std::ceil(fleet_.policy.limits.in_flight_cap * static_cast<double>(static_cast<float>(factor))));
+    const double batch = fleet_.table.engines[e].max_batch;
+    double whole = fleet_.policy.limits.in_flight_cap;
+    if (factor < 1 && batch > 0 && batch < whole) whole = batch;
+    const double cap = std::max(1.0, std::ceil(whole * static_cast<double>(static_cast<float>(factor))));
     return mine(e, now_).requests >= cap || (full(e) > 0 && requests(e) >= full(e));
   }
   /// Whether 32 or 64 bits decide on that.

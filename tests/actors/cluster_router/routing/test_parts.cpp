@@ -1,4 +1,4 @@
-// The parts that a decision rests on, one by one: penalties, load, caches, retries, hashes.
+// The parts that a decision rests on, one by one: load, caches, retries, hashes.
 #include <boost/test/unit_test.hpp>
 
 #include <algorithm>
@@ -18,71 +18,9 @@ namespace signalbox::routing::test {
 
 namespace {
 
-const EngineIndex e0(0), e1(1);
-
-Penalties penalties_of(std::size_t engines) {
-  Penalties p;
-  p.configure({});
-  p.remap(std::vector<EngineIndex>(engines));
-  return p;
-}
+const EngineIndex e0(0);
 
 }  // namespace
-
-BOOST_AUTO_TEST_CASE(a_failure_counts_once_here_or_in_the_plan) {
-  Penalties p = penalties_of(2);
-  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
-  p.failure(e0, policy::FailureKind::connect, at(0));
-  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2, boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(p.multiplier(e1, at(0)) == 1.0);
-  p.covered(5);  // of batches before it was carried
-  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2, boost::test_tools::tolerance(1e-9));
-  p.carried_by(6, at(0));
-  p.failure(e0, policy::FailureKind::reset, at(0));
-  BOOST_TEST(p.multiplier(e0, at(0)) == 0.2 * 0.4, boost::test_tools::tolerance(1e-9));
-  p.covered(6);  // ends the first failure, not the second
-  BOOST_TEST(p.multiplier(e0, at(0)) == 0.4, boost::test_tools::tolerance(1e-9));
-  p.carried_by(7, at(0));
-  p.covered(7);
-  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
-}
-
-BOOST_AUTO_TEST_CASE(penalties_decay_with_their_half_life_down_to_nothing_and_never_below_the_floor) {
-  Penalties p = penalties_of(1);
-  p.failure(e0, policy::FailureKind::connect, at(0));
-  BOOST_TEST(p.multiplier(e0, at(10)) == std::sqrt(0.2), boost::test_tools::tolerance(1e-9));
-  BOOST_TEST(p.multiplier(e0, at(20)) == std::pow(0.2, 0.25), boost::test_tools::tolerance(1e-9));
-  for (int i = 0; i < 100; ++i) p.failure(e0, policy::FailureKind::connect, at(30));
-  BOOST_TEST(p.multiplier(e0, at(30)) == 0.02);
-  // Old evidence does not pile up: many batches without a plan keep their sum.
-  Penalties q = penalties_of(1);
-  for (std::uint64_t batch = 1; batch <= 40; ++batch) {
-    q.failure(e0, policy::FailureKind::slow, at(0));
-    q.carried_by(batch, at(0));
-  }
-  BOOST_TEST(q.multiplier(e0, at(40)) == std::pow(0.8, 40.0 / 16), boost::test_tools::tolerance(1e-9));
-  q.carried_by(41, at(200));
-  BOOST_TEST(q.multiplier(e0, at(200)) == 1.0);
-}
-
-BOOST_AUTO_TEST_CASE(an_engine_that_asks_to_be_left_alone_is_left_alone_up_to_the_cap) {
-  Penalties p = penalties_of(1);
-  p.retry_after(e0, 1h, at(0));
-  BOOST_TEST(p.multiplier(e0, at(29.9)) == 0.02);
-  BOOST_TEST(p.multiplier(e0, at(30.1)) == 1.0);
-  p.covered(99);  // it is a wish with an end, not evidence
-  BOOST_TEST(p.multiplier(e0, at(29.9)) == 0.02);
-}
-
-BOOST_AUTO_TEST_CASE(a_new_life_starts_with_a_clean_record) {
-  Penalties p = penalties_of(1);
-  p.failure(e0, policy::FailureKind::connect, at(0));
-  BOOST_TEST(!p.incarnation(e0, {1, 1}));  // the first word on its life
-  BOOST_TEST(p.multiplier(e0, at(0)) < 1.0);
-  BOOST_TEST(!p.incarnation(e0, {1, 1}));
-  BOOST_TEST(p.incarnation(e0, {2, 1}));
-  BOOST_TEST(p.multiplier(e0, at(0)) == 1.0);
-}
 
 BOOST_AUTO_TEST_CASE(what_is_believed_of_an_engine) {
   struct Row {
