@@ -84,6 +84,9 @@ void put_counters(Text& text, const Readout& r, std::uint64_t late_batches) {
   counter("signalbox_router_rate_limited_total", "Requests whose API key's share was used up.",
           c.rate_limited);
   counter("signalbox_router_attempts_total", "Calls to engines.", c.attempts);
+  counter("signalbox_router_hedges_total", "Calls to a second engine because the first one was late.",
+          c.hedges);
+  counter("signalbox_router_hedges_won_total", "Second engines that answered first.", c.hedges_won);
   counter("signalbox_router_stale_connections_total", "Pooled connections that turned out to be closed.",
           c.stale_connections);
   counter("signalbox_router_answers_total", "Answers completed.", c.answers_completed);

@@ -139,6 +139,11 @@ struct Retry {
   std::vector<std::uint16_t> statuses{502, 503};                 ///< ascending
   std::vector<std::uint16_t> never_statuses{400, 401, 403,
                                             404, 413, 422};  ///< ascending, disjoint from `statuses`
+  /// A request of at most so many tokens, prompt and expected answer, goes to a second engine too when its first byte is
+  /// late; 0: never.
+  std::uint32_t hedge_tokens = 0;
+  double hedge_quantile = 0.95;  ///< late: later than this share of its class's first bytes,
+  Duration hedge_least = std::chrono::milliseconds(100);  ///< and than this
 
   bool retries_status(int status) const;
   bool retries(FailureKind kind) const { return on[static_cast<std::size_t>(kind)]; }

@@ -68,6 +68,14 @@ constexpr std::array table{
                                       "attempts of one request, the first included"),
     knob<&P::retry, &Retry::deadline_share>("retry", "", "within", share, 0, 1, "of deadline",
                                             "no retry once this share of the deadline has passed"),
+    knob<&P::retry, &Retry::hedge_tokens>("retry", "hedge", "tokens", count, 0, 1e6, "",
+                                          "a request of no more tokens, prompt and answer, goes to a second "
+                                          "engine when its first byte is late; "
+                                          "0: never"),
+    knob<&P::retry, &Retry::hedge_quantile>("retry", "hedge", "quantile", share, 0.5, 0.999, "",
+                                            "late: later than this share of its class's first bytes"),
+    knob<&P::retry, &Retry::hedge_least>("retry", "hedge", "least", time, 0.001, 3600, "",
+                                         "and later than this"),
 
     penalty<FailureKind::connect>("connect", "what one refused connection multiplies the engine's weight by"),
     penalty<FailureKind::reset>("reset", "the same for a connection closed before the response head"),

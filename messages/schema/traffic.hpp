@@ -107,7 +107,7 @@ struct OutcomeRow {
         field(10, "server_errors", &T::server_errors, "answered 5xx"),
         field(11, "overloaded", &T::overloaded, "answered 429 or 503"),
         field(12, "broken_streams", &T::broken_streams, "died after the first byte"),
-        field(13, "cancelled", &T::cancelled, "the client left"),
+        field(13, "cancelled", &T::cancelled, "the client left, or another attempt answered first"),
         field(14, "connect_s", &T::connect_s, "smoothed time to connect").unit("s").within(0, 1e4),
         field(15, "first_byte_s", &T::first_byte_s, "smoothed time to the first byte")
             .unit("s")
@@ -293,6 +293,7 @@ enum class AttemptEnd : std::uint8_t {
   client_left,
   tls_failed,
   untrusted,
+  superseded,
 };
 
 struct AttemptRow {
@@ -439,6 +440,7 @@ struct signalbox::EnumTable<signalbox::schema::AttemptEnd> {
       EnumRow{"tls_failed", "no TLS session could be made"},
       EnumRow{"untrusted",
               "the engine's certificate is not the one that the fleet table names; it was sent nothing"},
+      EnumRow{"superseded", "another attempt of the same request answered first"},
   };
 };
 template <>

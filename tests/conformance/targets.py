@@ -79,7 +79,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def router_config(folder: pathlib.Path, engines: dict[str, tuple[int, list[str]]], port: int, operator: int, bus: int,
-                  settings: str = "") -> pathlib.Path:
+                  settings: str = "", policy: str = POLICY) -> pathlib.Path:
     """A fleet with these engines (name: port, models). Its router alone is started, with the policy on its disk."""
     rows = "".join(f'[[engine]]\nname = "{name}"\ncluster = "c"\nurl = "http://127.0.0.1:{p}"\nmodels = {models}\nprofile = "p"\n'
                    for name, (p, models) in engines.items()).replace("'", '"')
@@ -126,10 +126,10 @@ cluster = "c"
 listen = "127.0.0.1:{port}"
 operator = "127.0.0.1:{operator}"
 """)
-    (folder / "fleet.policy").write_text(POLICY)
+    (folder / "fleet.policy").write_text(policy)
     kept = folder / "state" / "processes" / "router"
     kept.mkdir(parents=True)
-    text = POLICY.encode()
+    text = policy.encode()
     # As the router itself keeps what it last heard: a line with the digest, then the bytes.
     (kept / "policy").write_bytes(f"signalbox 1 {hashlib.blake2b(text, digest_size=32).hexdigest()}\n".encode() + text)
     return file
@@ -144,10 +144,10 @@ cors_origins = ["https://app.example"]
 """
 
 
-def signalbox(folder: pathlib.Path, engines: list[int]) -> Target:
+def signalbox(folder: pathlib.Path, engines: list[int], policy: str = POLICY) -> Target:
     port, operator, bus = free_ports(3)
     rows = {f"mock-{i + 1}": (p, ["m", "slow"] if i == 0 else ["m"]) for i, p in enumerate(engines)}
-    file = router_config(folder, rows, port, operator, bus, SETTINGS)
+    file = router_config(folder, rows, port, operator, bus, SETTINGS, policy)
     target = Target("signalbox", f"http://127.0.0.1:{port}", f"http://127.0.0.1:{operator}")
     command = [find_binary(), "run", "cluster-router", "--config", file, "--id", "router"]
     return target.start(command, folder / "router.log", f"{target.url}/v1/models/m")

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "actors/cluster_router/gateway/gateway.hpp"
@@ -18,44 +17,9 @@ using schema::AttemptEnd;
 
 constexpr std::size_t max_error_body_bytes = 64 * 1024;
 
-AttemptEnd before_first_byte(net::CallFault fault) {
-  switch (fault) {
-    case net::CallFault::connect_failed:
-    case net::CallFault::connect_timeout: return AttemptEnd::connect_error;
-    case net::CallFault::handshake_failed: return AttemptEnd::tls_failed;
-    case net::CallFault::untrusted: return AttemptEnd::untrusted;
-    case net::CallFault::first_byte_timeout:
-    case net::CallFault::gap_timeout: return AttemptEnd::first_byte_timeout;
-    case net::CallFault::total_timeout: return AttemptEnd::total_timeout;
-    case net::CallFault::reset_before_answer:
-    case net::CallFault::bad_answer:
-    case net::CallFault::truncated: break;
-  }
-  return AttemptEnd::reset_before_head;
-}
-
 AttemptEnd after_first_byte(net::CallFault fault) {
   if (fault == net::CallFault::gap_timeout) return AttemptEnd::gap_timeout;
   return fault == net::CallFault::total_timeout ? AttemptEnd::total_timeout : AttemptEnd::broken_stream;
-}
-
-/// Retry-After in whole seconds; dates are not understood and count as silence.
-Duration retry_after_of(const http::Fields& fields) {
-  const std::string_view text = http::find(fields, "retry-after").value_or("");
-  std::uint32_t seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  return error == std::errc() && end == text.data() + text.size() ? std::chrono::seconds(seconds)
-                                                                  : Duration::zero();
-}
-
-http::AnswerWatch watch_for(const http::Fields& fields, http::Endpoint endpoint) {
-  using Kind = http::AnswerWatch::Kind;
-  const std::string_view type = http::find(fields, "content-type").value_or("");
-  if (http::find(fields, "content-encoding")) return {Kind::other, http::StreamEnd::unknown};
-  if (http::same_name(type.substr(0, 17), "text/event-stream"))
-    return {Kind::sse, http::stream_end_of(endpoint)};
-  return {http::same_name(type.substr(0, 16), "application/json") ? Kind::json : Kind::other,
-          http::StreamEnd::unknown};
 }
 
 }  // namespace
@@ -102,43 +66,37 @@ void Exchange::forward(const routing::Forward& to) {
   if (engine_) gateway_.loop_.later([keep = std::move(engine_)] {});
   engine_ = gateway_.engines_.at(to.engine);
   call_.reset();
+  hedge_.reset();
   engine_index_ = to.engine;
-  attempts_ = to.attempt;
+  attempt_ = attempts_ = to.attempt;
   phase_ = Phase::calling;
   ++gateway_.counters_.attempts;
   if (engine_ == nullptr || engine_->upstream == nullptr)
     return act(gateway_.dispatcher_.failed(ticket_, AttemptEnd::connect_error, gateway_.loop_.now()));
+  call_ = start_call(*engine_, to, *this);
+  if (to.hedge > Duration::zero())
+    hedge_ = std::make_shared<Hedge>(gateway_.loop_, to.hedge, endpoint_, *this);
+}
+
+std::unique_ptr<net::Call> Exchange::start_call(Engine& engine, const routing::Forward& to,
+                                                net::CallObserver& observer) {
   const net::Request& request = writer_->request();
   const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
-  call_ =
-      engine_->upstream->start(engine_request(request.head, engine_->door, request.body.size(), request_id_,
-                                              key_ ? Credentials::of_router : Credentials::of_engine),
-                               request.body, limits, *this);
+  return engine.upstream->start(engine_request(request.head, engine.door, request.body.size(), request_id_,
+                                               key_ ? Credentials::of_router : Credentials::of_engine),
+                                request.body, limits, observer);
 }
 
 void Exchange::on_answer(const http::ResponseHead& head) {
-  status_ = static_cast<std::uint16_t>(head.status);
-  retry_after_ = retry_after_of(head.fields);
-  if (status_ >= 400) {
-    if (!judge(status_)) return;
-    phase_ = Phase::error_answer;
-    if (retry_after_ > Duration::zero())
-      lines_ = fmt::format("retry-after: {}\r\n",
-                           std::chrono::duration_cast<std::chrono::seconds>(retry_after_).count());
-    return;
-  }
-  phase_ = Phase::answered;
-  ClientLines lines = client_lines(head.fields);
-  lines_ = std::move(lines.text);
-  dated_ = lines.dated;
-  has_length_ = head.framing == http::Framing::length || head.framing == http::Framing::none;
-  length_ = head.length;
-  watch_ = watch_for(head.fields, endpoint_);
+  answer_ = answer_start(head, endpoint_);
+  if (answer_.status < 400) return void(phase_ = Phase::answered);
+  if (!settle_hedge(answer_.status) || !judge(answer_.status)) return;
+  phase_ = Phase::error_answer;
 }
 
 /// Shows the dispatcher the answer's status; false when it wants another answer instead.
 bool Exchange::judge(std::uint16_t status) {
-  const auto verdict = gateway_.dispatcher_.head(ticket_, status, retry_after_, gateway_.loop_.now());
+  const auto verdict = gateway_.dispatcher_.head(ticket_, status, answer_.retry_after, gateway_.loop_.now());
   if (verdict) act(*verdict);
   return !verdict;
 }
@@ -154,20 +112,22 @@ void Exchange::on_body(std::string_view bytes) {
     request_held_ = false;
     writer_->release_request();
   }
-  watch_.read(bytes);
+  answer_.watch.read(bytes);
   gateway_.counters_.body_bytes_to_clients += bytes.size();
   if (!writer_->write(bytes)) call_->pause();
 }
 
 /// The first byte of the body is here: from now on the client has this answer. False when the dispatcher wants another.
 bool Exchange::begin_relay() {
-  if (!judge(status_)) return false;
+  lose_hedge();
+  if (!judge(answer_.status)) return false;
   first_byte_ = gateway_.loop_.now();
   gateway_.dispatcher_.first_byte(ticket_, first_byte_);
   phase_ = Phase::relaying;
-  lines_ += own_lines();
-  writer_->begin_with_lines(status_, lines_, has_length_ ? std::optional(length_) : std::nullopt, dated_);
-  lines_ = {};
+  answer_.lines += own_lines();
+  writer_->begin_with_lines(answer_.status, answer_.lines,
+                            answer_.has_length ? std::optional(answer_.length) : std::nullopt, answer_.dated);
+  answer_.lines = {};
   return true;
 }
 
@@ -179,8 +139,8 @@ void Exchange::on_end() {
   if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
   if (phase_ == Phase::error_answer) return end_error_answer();
   if (phase_ == Phase::answered && !begin_relay()) return;
-  watch_.finish();
-  if (watch_.kind() == http::AnswerWatch::Kind::sse && !watch_.said_end()) {
+  answer_.watch.finish();
+  if (answer_.watch.kind() == http::AnswerWatch::Kind::sse && !answer_.watch.said_end()) {
     finished(AttemptEnd::broken_stream);
     return break_off(502, "stream_incomplete",
                      "the engine ended its stream without saying that it is complete");
@@ -193,9 +153,9 @@ void Exchange::on_end() {
 
 void Exchange::end_error_answer() {
   finished(AttemptEnd::succeeded);
-  const std::string body = http::normalise_error(status_, error_body_);
-  lines_ += "content-type: application/json\r\n" + own_lines();
-  writer_->begin_with_lines(status_, lines_, body.size());
+  const std::string body = http::normalise_error(answer_.status, error_body_);
+  answer_.lines += "content-type: application/json\r\n" + own_lines();
+  writer_->begin_with_lines(answer_.status, answer_.lines, body.size());
   writer_->write(body);
   writer_->finish();
   over(Ending::engine_error);
@@ -203,14 +163,16 @@ void Exchange::end_error_answer() {
 
 void Exchange::on_fault(net::CallFault fault) {
   // After a stream has said that it is complete, an engine that hangs up spares itself the last chunk only.
-  if (phase_ == Phase::relaying && fault == net::CallFault::truncated && !has_length_ && watch_.complete() &&
-      watch_.at_boundary())
+  if (phase_ == Phase::relaying && fault == net::CallFault::truncated && !answer_.has_length &&
+      answer_.watch.complete() && answer_.watch.at_boundary())
     return on_end();
   if (call_ && call_->restarted()) ++gateway_.counters_.stale_connections;
   if (fault == net::CallFault::untrusted || fault == net::CallFault::handshake_failed)
     gateway_.problems_.insert_or_assign(
         engine_->door.name, routing::EngineProblem{engine_->door.name, fault == net::CallFault::untrusted,
                                                    engine_->upstream->problem()});
+  if (hedge_ && hedge_->open() && phase_ != Phase::relaying && phase_ != Phase::error_answer)
+    return promote_hedge(before_first_byte(fault), 0);
   switch (phase_) {
     case Phase::error_answer: return end_error_answer();
     case Phase::relaying:
@@ -223,8 +185,8 @@ void Exchange::on_fault(net::CallFault fault) {
 /// Ends an answer that the client has a part of: an error event in a stream, else a broken connection.
 void Exchange::break_off(int status, std::string_view reason, std::string_view message) {
   ++gateway_.counters_.streams_broken;
-  if (watch_.kind() == http::AnswerWatch::Kind::sse && !has_length_) {
-    const std::string_view end_of_cut_event = watch_.at_boundary() ? "" : "\n\n";
+  if (answer_.watch.kind() == http::AnswerWatch::Kind::sse && !answer_.has_length) {
+    const std::string_view end_of_cut_event = answer_.watch.at_boundary() ? "" : "\n\n";
     writer_->write(std::string(end_of_cut_event).append(http::openai_error_event(status, reason, message)));
     writer_->finish();
   } else {
@@ -255,18 +217,18 @@ void Exchange::refuse(const routing::Refuse& no) {
 
 void Exchange::finished(AttemptEnd end) {
   routing::Usage usage;
-  usage.output_tokens = watch_.events();
-  if (const auto& told = watch_.usage()) {
+  usage.output_tokens = answer_.watch.events();
+  if (const auto& told = answer_.watch.usage()) {
     usage.prompt_tokens = told->prompt_tokens;
     usage.output_tokens = told->completion_tokens;
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
   }
-  settle(end == AttemptEnd::succeeded && status_ >= 400
+  settle(end == AttemptEnd::succeeded && answer_.status >= 400
              ? 0
              : (usage.prompt_tokens > 0 ? static_cast<double>(usage.prompt_tokens) : prompt_tokens_) +
                    static_cast<double>(usage.output_tokens));
-  gateway_.counters_.events += watch_.events();
-  if (end == AttemptEnd::succeeded && status_ < 400) measure(usage);
+  gateway_.counters_.events += answer_.watch.events();
+  if (end == AttemptEnd::succeeded && answer_.status < 400) measure(usage);
   gateway_.dispatcher_.finished(ticket_, end, usage, gateway_.loop_.now());
   gateway_.pump_soon();
 }
@@ -274,11 +236,11 @@ void Exchange::finished(AttemptEnd end) {
 void Exchange::measure(const routing::Usage& usage) {
   const Instant now = gateway_.loop_.now();
   meter_.duration_s.add(to_seconds(now - began_));
-  if (watch_.usage()) {
+  if (answer_.watch.usage()) {
     meter_.input_tokens.add(static_cast<double>(usage.prompt_tokens));
     meter_.output_tokens.add(static_cast<double>(usage.output_tokens));
   }
-  if (watch_.kind() != http::AnswerWatch::Kind::sse) return;
+  if (answer_.watch.kind() != http::AnswerWatch::Kind::sse) return;
   meter_.first_token_s.add(to_seconds(first_byte_ - began_));
   if (usage.output_tokens > 1)
     meter_.per_token_s.add(to_seconds(now - first_byte_) / static_cast<double>(usage.output_tokens - 1));
@@ -291,7 +253,7 @@ void Exchange::settle(double tokens) {
 }
 
 void Exchange::on_client_gone() {
-  settle(phase_ == Phase::relaying ? prompt_tokens_ + static_cast<double>(watch_.events()) : 0);
+  settle(phase_ == Phase::relaying ? prompt_tokens_ + static_cast<double>(answer_.watch.events()) : 0);
   ++(phase_ == Phase::relaying ? gateway_.counters_.clients_left_streaming
                                : gateway_.counters_.clients_left_waiting);
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
@@ -302,7 +264,7 @@ void Exchange::on_client_gone() {
 void Exchange::end_by_drain() {
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
   if (phase_ == Phase::relaying) {
-    settle(prompt_tokens_ + static_cast<double>(watch_.events()));
+    settle(prompt_tokens_ + static_cast<double>(answer_.watch.events()));
     return break_off(503, "draining", "the router is being stopped");
   }
   refuse({schema::RefuseReason::draining, 503, 1s});
@@ -313,6 +275,7 @@ void Exchange::over(Ending ending) {
   --meter_.running;
   ++meter_.ended[static_cast<std::size_t>(ending)];
   call_.reset();
+  hedge_.reset();
   writer_->observe(nullptr);
   gateway_.end(*this);
 }

@@ -4,11 +4,12 @@
 #include <memory>
 #include <string>
 
+#include "actors/cluster_router/gateway/answer_start.hpp"
 #include "actors/cluster_router/gateway/api_keys.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
+#include "actors/cluster_router/gateway/hedge.hpp"
 #include "actors/cluster_router/gateway/meters.hpp"
 #include "actors/cluster_router/gateway/reading.hpp"
-#include "actors/cluster_router/http/usage.hpp"
 #include "actors/cluster_router/net/client.hpp"
 #include "actors/cluster_router/net/server.hpp"
 #include "actors/cluster_router/routing/verdict.hpp"
@@ -17,7 +18,10 @@ namespace signalbox::gateway {
 
 class Gateway;
 
-class Exchange final : public net::Disposable, private net::ResponseObserver, private net::CallObserver {
+class Exchange final : public net::Disposable,
+                       private net::ResponseObserver,
+                       private net::CallObserver,
+                       private HedgeObserver {
  public:
   /// `key`: whose request it is; null if nobody has to say. Its share is taken already.
   Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Reading& reading,
@@ -44,7 +48,16 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   void on_end() override;
   void on_fault(net::CallFault fault) override;
 
+  void on_hedge_due() override;
+  net::CallObserver& on_hedge_answering() override;
+  void on_hedge_over(schema::AttemptEnd end, std::uint16_t status) override;
+
   void forward(const routing::Forward& forward);
+  std::unique_ptr<net::Call> start_call(Engine& engine, const routing::Forward& to,
+                                        net::CallObserver& observer);
+  bool settle_hedge(std::uint16_t status);
+  void lose_hedge();
+  void promote_hedge(schema::AttemptEnd end, std::uint16_t status);
   void refuse(const routing::Refuse& refuse);
   bool judge(std::uint16_t status);
   bool begin_relay();
@@ -60,29 +73,25 @@ class Exchange final : public net::Disposable, private net::ResponseObserver, pr
   net::ResponseWriterPtr writer_;
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<net::Call> call_;
+  std::shared_ptr<Hedge> hedge_;  ///< null: no second attempt is meant
   std::shared_ptr<const std::string> snapshot_;
   std::shared_ptr<ApiKeyState> key_;
   std::string request_id_;
   std::string model_;
-  std::string lines_;       ///< the engine's field lines, until they are passed on
   std::string error_body_;  ///< of an answer with a status from 400
-  http::AnswerWatch watch_;
+  AnswerStart answer_;
   Meter& meter_;
   Instant began_;
   Instant first_byte_ = never_yet;
   routing::DecisionId decision_;
   routing::Ticket ticket_;
   EngineIndex engine_index_;
-  std::uint64_t length_ = 0;
-  Duration retry_after_{};
-  double prompt_tokens_ = 0;   ///< estimated
-  double charged_tokens_ = 0;  ///< of the key, until it is known how many they are
-  std::uint32_t attempts_ = 0;
-  std::uint16_t status_ = 0;
+  double prompt_tokens_ = 0;    ///< estimated
+  double charged_tokens_ = 0;   ///< of the key, until it is known how many they are
+  std::uint32_t attempts_ = 0;  ///< made
+  std::uint32_t attempt_ = 0;   ///< number of the one that call_ is
   Phase phase_ = Phase::waiting;
   http::Endpoint endpoint_;
-  bool has_length_ = false;
-  bool dated_ = false;  ///< lines_ have a Date
   bool request_held_ = true;
 };
 

@@ -41,6 +41,8 @@ struct GatewayCounters {
   std::uint64_t unauthorized = 0;       ///< without a key, or with one that is not known
   std::uint64_t rate_limited = 0;       ///< their key's share was used up
   std::uint64_t attempts = 0;           ///< calls to engines
+  std::uint64_t hedges = 0;             ///< of these, second ones beside a late first one
+  std::uint64_t hedges_won = 0;         ///< of these, those that answered first
   std::uint64_t stale_connections = 0;  ///< pooled connections that turned out to be closed
   std::uint64_t answers_completed = 0;
   std::uint64_t streams_broken = 0;          ///< ended by an error event or a reset after their first byte

@@ -73,6 +73,8 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  /// Tells this one from now on.
+  void observe(CallObserver& observer) { observer_ = &observer; }
   /// Stops telling on_body() until resume().
   void pause();
   void resume();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 
 #include "actors/cluster_router/routing/decide.hpp"
 #include "actors/cluster_router/routing/request.hpp"
@@ -27,6 +28,30 @@ class SmoothedMean {
   std::uint32_t samples_ = 0;
 };
 
+/// A high quantile of times, followed by small steps of its logarithm (Robbins and Monro 1951): a time above it raises it
+/// by q steps, one below lowers it by 1 - q.
+class TailTime {
+ public:
+  void add(double took_s, double q) {
+    if (!(took_s > 0)) return;
+    const double log = std::log(took_s);
+    if (samples_++ == 0) log_ = log;
+    move(log > log_, q);
+  }
+  /// A time that was not waited for, but is above the quantile.
+  void above(double q) { move(true, q); }
+  /// Nothing before enough was seen.
+  std::optional<double> value_s() const {
+    return samples_ >= 20 ? std::optional(std::exp(log_)) : std::nullopt;
+  }
+
+ private:
+  void move(bool is_above, double q) { log_ += step * (is_above ? q : q - 1); }
+  static constexpr double step = 0.2;
+  double log_ = 0;
+  std::uint64_t samples_ = 0;
+};
+
 /// The request as the policy sees it.
 inline policy::RequestAttributes attributes_of(const RequestFacts& facts) {
   return {facts.tenant,
@@ -43,6 +68,7 @@ struct ClassMeans {
   SmoothedMean uncached;
   SmoothedMean output;
   SmoothedMean prompt_bytes_per_token;
+  TailTime first_byte[2];  ///< of whole answers, of streams; only while the policy hedges
 
   /// The request in numbers: own means, before these the plan's, before these guesses.
   Ask ask(const RequestFacts& facts, const ClassTable& plan, double block_bytes) const {

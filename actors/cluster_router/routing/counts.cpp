@@ -89,7 +89,8 @@ void Counts::ended(const EndedAttempt& attempt) {
     case AttemptEnd::overloaded: ++row.overloaded; break;
     case AttemptEnd::broken_stream:
     case AttemptEnd::gap_timeout: ++row.broken_streams; break;
-    case AttemptEnd::client_left: ++row.cancelled; break;
+    case AttemptEnd::client_left:
+    case AttemptEnd::superseded: ++row.cancelled; break;
     case AttemptEnd::open:
     case AttemptEnd::client_error:   // the request's fault
     case AttemptEnd::total_timeout:  // the request's own limit

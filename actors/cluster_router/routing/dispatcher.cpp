@@ -30,6 +30,18 @@ Verdict Dispatcher::failed(Ticket ticket, AttemptEnd end, Instant now) {
   return state_->failed(*request, ticket, end, now);
 }
 
+std::optional<Forward> Dispatcher::hedge(Ticket ticket, Instant now) {
+  OpenRequest* request = state_->find(ticket);
+  if (request == nullptr || request->phase != Phase::sent) return std::nullopt;
+  return state_->hedge(*request, now);
+}
+
+void Dispatcher::hedge_over(Ticket ticket, std::uint32_t attempt, AttemptEnd end, std::uint16_t status,
+                            Instant now) {
+  OpenRequest* request = state_->find(ticket);
+  if (request != nullptr && request->rival) state_->hedge_over(*request, attempt, end, status, now);
+}
+
 std::optional<Verdict> Dispatcher::head(Ticket ticket, std::uint16_t status, Duration retry_after,
                                         Instant now) {
   OpenRequest* request = state_->find(ticket);

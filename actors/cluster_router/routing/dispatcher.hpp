@@ -64,6 +64,13 @@ class Dispatcher {
   void connected(Ticket ticket, Instant now);
   /// The attempt failed before the answer's head: Forward to another engine, Wait for one, or Refuse.
   Verdict failed(Ticket ticket, schema::AttemptEnd end, Instant now);
+  /// The first byte is late (Forward::hedge has passed): where to send the request as well, if anywhere. Both attempts are
+  /// open then, until hedge_over().
+  std::optional<Forward> hedge(Ticket ticket, Instant now);
+  /// Of two open attempts, the one of this number is over: it failed, or the other one answered first (superseded). The other
+  /// one is the request's only one now, and all other events are its. To be called before any of those.
+  void hedge_over(Ticket ticket, std::uint32_t attempt, schema::AttemptEnd end, std::uint16_t status,
+                  Instant now);
   /// The head of the answer came. A verdict: drop this answer and do that instead. Nothing: relay it to the client
   /// whatever its status. `retry_after`: as the engine says; zero: it says nothing.
   std::optional<Verdict> head(Ticket ticket, std::uint16_t status, Duration retry_after, Instant now);

@@ -74,7 +74,7 @@ void Dispatcher::State::open_request(OpenRequest& request, RequestFacts&& facts,
   request.tried.clear();
   request.charged_tokens = 0;
   request.engine = {};
-  request.attempts = 0;
+  request.attempts = request.number = 0;
   request.status = 0;
 }
 
@@ -153,6 +153,7 @@ Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReas
 }
 
 void Dispatcher::State::close(OpenRequest& request, Ticket ticket, Instant now) {
+  if (request.rival) hedge_over(request, request.rival->number, schema::AttemptEnd::superseded, 0, now);
   if (RecordCore* core = record_of(request)) core->took_us = record_us(now - request.arrived);
   if (request.attempts > 0) drain_rate.left(now);
   request.phase = Phase::closed;

@@ -38,7 +38,8 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
   request.status = 0;
   request.began = now;
   request.first_byte = never_yet;
-  if (++request.attempts == 1) {
+  request.number = ++request.attempts;
+  if (request.number == 1) {
     ++counts.demand(request.ask.request_class).admitted;
     floors.admitted(request.ask.request_class);
   }
@@ -49,7 +50,7 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
 
   if (RecordCore* core = record_of(request)) {
     core->attempts = static_cast<std::uint8_t>(request.attempts);
-    AttemptCore& attempt = core->kept[request.attempts > 1 ? 1 : 0];
+    AttemptCore& attempt = core->kept[request.number > 1 ? 1 : 0];
     attempt = AttemptCore{};
     attempt.engine = chosen.engine.value;
     attempt.began_us = record_us(now - request.arrived);
@@ -61,7 +62,8 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
           std::min(times.connect, left),
           std::min(times.first_byte, left),
           times.gap,
-          left};
+          left,
+          hedge_delay(request)};
 }
 
 void Dispatcher::State::end_attempt(OpenRequest& request, AttemptEnd end, std::uint64_t output_tokens,
@@ -71,7 +73,7 @@ void Dispatcher::State::end_attempt(OpenRequest& request, AttemptEnd end, std::u
                   request.first_byte, now, output_tokens});
   loads.release(request.hold, now);
   if (RecordCore* core = record_of(request)) {
-    AttemptCore& attempt = core->kept[request.attempts > 1 ? 1 : 0];
+    AttemptCore& attempt = core->kept[request.number > 1 ? 1 : 0];
     attempt.end = end;
     attempt.status = request.status;
     attempt.ended_us = record_us(now - request.arrived);
@@ -170,6 +172,8 @@ std::optional<Verdict> Dispatcher::State::head(OpenRequest& request, Ticket tick
 void Dispatcher::State::first_byte(OpenRequest& request, Instant now) {
   request.first_byte = now;
   if (request.stream) measure_delay(request, 0, now);
+  if (view->policy->retry.hedge_tokens > 0 && request.attempts == 1 && request.ask.request_class.valid())
+    first_byte_tail(request).add(to_seconds(now - request.began), view->policy->retry.hedge_quantile);
   loads.prefilled(request.hold, now);
   request.blocks = PromptBlocks{};  // only a retry would have needed them
 }
@@ -195,6 +199,7 @@ void Dispatcher::State::finished(OpenRequest& request, Ticket ticket, AttemptEnd
 }
 
 void Dispatcher::State::client_left(OpenRequest& request, Ticket ticket, Instant now) {
+  if (request.rival) hedge_over(request, request.rival->number, AttemptEnd::client_left, 0, now);
   if (request.phase == Phase::waiting)
     room.remove(ticket);
   else

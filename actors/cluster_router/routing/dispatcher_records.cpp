@@ -73,7 +73,8 @@ std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const Deci
   for (std::size_t i = 0; i < std::min<std::size_t>(core->attempts, core->kept.size()); ++i)
     record.attempts.push_back(attempt_row(core->kept[i]));
   if (!record.attempts.empty()) {
-    record.engine = record.attempts.back().engine;
+    const bool second = record.attempts.back().end != schema::AttemptEnd::superseded;
+    record.engine = (second ? record.attempts.back() : record.attempts.front()).engine;
     if (plan != nullptr && record.engine.at() < plan->table->engines.size())
       record.engine_name = plan->table->engines[record.engine.at()].name;
   }

@@ -20,6 +20,16 @@
 
 namespace signalbox::routing {
 
+/// The earlier one of two attempts that are open at the same time.
+struct RivalAttempt {
+  EngineIndex engine;
+  std::uint32_t number = 0;
+  Hold hold;
+  float matched_tokens = 0, expected_first_s = 0, expected_token_s = 0;
+  std::int64_t ahead = 0;
+  Instant began;
+};
+
 /// One request between begin() and its end.
 struct OpenRequest {
   enum class Phase : std::uint8_t { closed, waiting, sent, answering };
@@ -39,9 +49,11 @@ struct OpenRequest {
   PromptBlocks blocks;
   Tried tried;
   Hold hold;
-  // Of the attempt that is open:
+  std::uint32_t attempts = 0;           ///< made so far
+  std::unique_ptr<RivalAttempt> rival;  ///< null: at most one attempt is open
+  // Of the attempt that is open, the later one of two:
   EngineIndex engine;
-  std::uint32_t attempts = 0;
+  std::uint32_t number = 0;  ///< from 1
   std::uint16_t status = 0;
   float matched_tokens = 0;
   float charged_tokens = 0;    ///< to its tenant
@@ -86,6 +98,13 @@ struct Dispatcher::State {
   std::optional<Verdict> head(OpenRequest& request, Ticket ticket, std::uint16_t status, Duration retry_after,
                               Instant now);
   void first_byte(OpenRequest& request, Instant now);
+  std::optional<Forward> hedge(OpenRequest& request, Instant now);
+  void hedge_over(OpenRequest& request, std::uint32_t attempt, schema::AttemptEnd end, std::uint16_t status,
+                  Instant now);
+  Duration hedge_delay(const OpenRequest& request) const;
+  TailTime& first_byte_tail(const OpenRequest& request) {
+    return means[request.ask.request_class.at()].first_byte[request.stream ? 1 : 0];
+  }
   void finished(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, const Usage& usage, Instant now);
   void client_left(OpenRequest& request, Ticket ticket, Instant now);
   std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);

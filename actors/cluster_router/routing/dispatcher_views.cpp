@@ -52,7 +52,10 @@ Dispatcher::State::State(DispatcherOptions given)
       records(options.records) {}
 
 Dispatcher::State::~State() {
-  for (OpenRequest& request : requests) loads.release(request.hold, drained_at);
+  for (OpenRequest& request : requests) {
+    if (request.rival) loads.release(request.rival->hold, drained_at);
+    loads.release(request.hold, drained_at);
+  }
 }
 
 void Dispatcher::State::adopt(std::shared_ptr<const View> next, Instant now) {
@@ -122,6 +125,9 @@ void Dispatcher::State::follow_table(const View* before) {
     moved(request.ask.pinned);
     for (EngineIndex& engine : request.tried) moved(engine);
     if (request.hold.held()) loads.renumber(request.hold, request.engine);
+    if (!request.rival) continue;
+    moved(request.rival->engine);
+    if (request.rival->hold.held()) loads.renumber(request.rival->hold, request.rival->engine);
   }
 }
 

@@ -28,7 +28,8 @@ std::optional<FailureKind> failure_of(AttemptEnd end, std::uint16_t status) {
     case AttemptEnd::succeeded:
     case AttemptEnd::client_error:
     case AttemptEnd::total_timeout:
-    case AttemptEnd::client_left: return std::nullopt;
+    case AttemptEnd::client_left:
+    case AttemptEnd::superseded: return std::nullopt;
   }
   return std::nullopt;
 }

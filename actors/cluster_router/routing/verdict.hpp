@@ -41,6 +41,7 @@ struct Forward {
   Duration first_byte{};  ///< of the answer's head
   Duration gap{};         ///< between two chunks
   Duration total{};       ///< left of the request's whole time
+  Duration hedge{};       ///< without a first byte until then, ask Dispatcher::hedge(); zero: never
 };
 
 /// Keep it: next_ready() hands it back, by `until` at the latest.

@@ -29,15 +29,18 @@ Fleet tight_fleet(Rng& rng, std::size_t engines, std::uint32_t cap) {
   for (const std::size_t i : order) fleet.engine("e" + std::to_string(i));
   fleet.policy.limits.in_flight_cap = cap;
   fleet.policy.queue.depth = 4;
+  fleet.policy.retry.hedge_tokens = rng.chance(0.7) ? 3'000 : 0;
   return fleet;
 }
 
 struct Open {
   Ticket ticket;
-  std::size_t tenant;
+  std::size_t tenant = 0;
   EngineIndex engine;  ///< none while it waits
   std::vector<EngineIndex> used;
   bool head = false;
+  std::uint32_t attempt = 0;  ///< number of the latest one
+  EngineIndex earlier;        ///< valid: so is an earlier one, there, and it is open too
 };
 
 /// Plays a gateway that does everything in a random order.
@@ -62,7 +65,9 @@ class RandomGateway {
       on_random(&RandomGateway::leave);
     else if (what < 0.96 && renew_)
       adopt();
-    else if (what < 0.97)
+    else if (what < 0.98)
+      on_random(&RandomGateway::hedge);
+    else if (what < 0.99)
       carry();
     if (rng_.chance(0.5)) serve_waiting();
     BOOST_REQUIRE(dispatcher_.open() == open_.size());
@@ -105,7 +110,9 @@ class RandomGateway {
     if (rng_.chance(0.2)) facts.deadline = from_seconds(rng_.uniform(0, 2));
     ++first_;
     const Begun begun = dispatcher_.begin(std::move(facts), at(now_));
-    Open open{begun.ticket, tenant, {}, {}};
+    Open open;
+    open.ticket = begun.ticket;
+    open.tenant = tenant;
     if (std::holds_alternative<Refuse>(begun.verdict)) {
       note_refusal(tenant, as<Refuse>(begun.verdict).reason, now_);
       return;
@@ -132,6 +139,7 @@ class RandomGateway {
     open.engine = engine;
     open.used.push_back(engine);
     open.head = false;
+    open.attempt = as<Forward>(verdict).attempt;
     ++forwarded_[open.tenant];
     if (as<Forward>(verdict).attempt > 1) ++retries_;
   }
@@ -142,6 +150,7 @@ class RandomGateway {
   void fail(std::size_t i) {
     Open& open = open_[i];
     if (!open.engine.valid() || open.head) return;
+    if (open.earlier.valid()) return end_one_of_two(open, AttemptEnd::reset_before_head);
     constexpr AttemptEnd ends[] = {AttemptEnd::connect_error, AttemptEnd::reset_before_head,
                                    AttemptEnd::first_byte_timeout};
     take(i, dispatcher_.failed(open.ticket, ends[rng_.below(3)], at(now_)), now_);
@@ -149,12 +158,29 @@ class RandomGateway {
   void answer(std::size_t i) {
     Open& open = open_[i];
     if (!open.engine.valid() || open.head) return;
+    if (open.earlier.valid()) end_one_of_two(open, AttemptEnd::superseded);
     constexpr std::uint16_t statuses[] = {200, 200, 200, 400, 429, 500, 502, 503};
     const auto next = dispatcher_.head(open.ticket, statuses[rng_.below(8)],
                                        rng_.chance(0.2) ? Duration(1s) : Duration::zero(), at(now_));
     if (next) return take(i, *next, now_);
     open.head = true;
     if (rng_.chance(0.8)) dispatcher_.first_byte(open.ticket, at(now_));
+  }
+  void hedge(std::size_t i) {
+    Open& open = open_[i];
+    if (!open.engine.valid() || open.head) return;
+    const EngineIndex first = open.engine;
+    const auto second = dispatcher_.hedge(open.ticket, at(now_));
+    if (!second) return;
+    BOOST_REQUIRE(open.attempt == 1u && !open.earlier.valid());
+    take(i, *second, now_);
+    open_[i].earlier = first;
+  }
+  void end_one_of_two(Open& open, AttemptEnd end) {
+    const bool earlier_ends = rng_.chance(0.5);
+    dispatcher_.hedge_over(open.ticket, earlier_ends ? 1 : 2, end, 0, at(now_));
+    if (!earlier_ends) open.engine = open.earlier;
+    open.earlier = {};
   }
   void finish(std::size_t i) {
     Open& open = open_[i];

@@ -1,0 +1,66 @@
+"""With a policy that hedges, a request whose engine is late goes to a second one too. Only for a Signalbox of the suite's own."""
+
+import time
+
+import pytest
+
+import targets
+from client import Client
+from test_streams import DONE, event
+from upstream import LAST_CHUNK, SSE_HEAD, chunk
+
+POLICY = targets.POLICY.replace("attempts 2", "attempts 2 hedge tokens 4096 quantile 90% least 20ms").replace(
+    "first_byte 1500ms", "first_byte 20s")
+
+
+@pytest.fixture(scope="module")
+def hedging(request, upstream, tmp_path_factory):
+    if request.config.getoption("--base-url") or request.config.getoption("--target") != "signalbox":
+        pytest.skip("starts a router of its own")
+    running = targets.signalbox(tmp_path_factory.mktemp("hedging"), [engine.port for engine in upstream.engines], POLICY)
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def asking(hedging, upstream):
+    made = Client(hedging, upstream)
+    made.case.answers(SSE_HEAD + chunk(event("warm") + DONE) + LAST_CHUNK)
+    for _ in range(25):
+        assert made.ask(made.stream()).status == 200
+        made.case.request()
+    made.case.attempts = 0
+    yield made
+    made.close()
+
+
+def test_a_late_engine_is_overtaken_and_told_to_stop(asking):
+    stopped = []
+
+    def silent(exchange):
+        stopped.append(exchange.closed_after())
+
+    asking.case.answers(silent, SSE_HEAD + chunk(event("a") + DONE) + LAST_CHUNK)
+    began = time.monotonic()
+    answer = asking.ask(asking.stream())
+    assert answer.status == 200 and answer.body == event("a") + DONE
+    assert answer.get("x-signalbox-attempts") == "2"
+    first, second = asking.case.request(), asking.case.request()
+    assert first.engine.name != second.engine.name
+    assert answer.get("x-signalbox-engine") == second.engine.name
+    while not stopped and time.monotonic() < began + 10:
+        time.sleep(0.01)
+    assert stopped and stopped[0] is not None, "the late engine was not told"
+
+
+def test_a_long_request_is_not_sent_twice(asking):
+    def late(exchange):
+        time.sleep(0.3)  # later than any first byte before
+        exchange.send(SSE_HEAD, chunk(event("a") + DONE), LAST_CHUNK)
+
+    asking.case.answers(late)
+    long = asking.body(stream=True, messages=[{"role": "user", "content": "word " * 10_000}])
+    answer = asking.ask(asking.post(long))
+    assert answer.body == event("a") + DONE and answer.get("x-signalbox-attempts") == "1"
+    asking.case.request()
+    assert asking.case.nothing_arrived()
