@@ -1,10 +1,12 @@
 """Requests in every legal form arrive at an engine as they were meant (RFC 9112, 2 to 7; RFC 9110, 7 to 10)."""
 
 import gzip
+import re
 import zlib
 
 import pytest
 
+from upstream import json_answer
 from wire import encode_chunks
 
 CHUNKED = [("Transfer-Encoding", "chunked")]
@@ -128,12 +130,43 @@ def test_an_old_clients_expectation_is_ignored(client):
 # What passes to the engine and what does not (RFC 9110, 7.6)
 
 @pytest.mark.parametrize("name, value", [
-    ("Authorization", "Bearer sk-secret"), ("OpenAI-Organization", "org-1"), ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+    ("Authorization", "Bearer sk-secret"), ("OpenAI-Organization", "org-1"),
     ("Accept", "text/event-stream"), ("X-Stainless-Lang", "python"), ("User-Agent", "a/1"), ("X-Latin", "caf\xe9"), ("X-Empty", ""),
 ])
 def test_a_field_passes_to_the_engine(client, case, name, value):
     assert client.ask(client.post(fields={name: value})).status == 200
     assert case.request().head.all(name) == [value]
+
+
+TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+
+
+def test_a_trace_goes_on_to_the_engine(client, case):
+    fields = {"traceparent": f"00-{TRACE}-{PARENT}-01", "tracestate": "vendor=1"}
+    assert client.ask(client.post(fields=fields)).status == 200
+    head = case.request().head
+    (passed,) = head.all("traceparent")
+    version, trace, parent, flags = passed.split("-")
+    assert (version, trace, flags) == ("00", TRACE, "01") and re.fullmatch("[0-9a-f]{16}", parent)
+    assert head.all("tracestate") == ["vendor=1"]
+
+
+def test_the_routers_own_span_is_the_parent_of_the_engines(client, case):
+    case.answers(json_answer(b"{}", "503 Busy"), json_answer())
+    answer = client.ask(client.post(fields={"traceparent": f"00-{TRACE}-{PARENT}-01"}))
+    failed, served = (case.request().head.get("traceparent").split("-")[2] for _ in range(2))
+    assert len({PARENT, failed, served}) == 3, "each attempt is a span of its own"
+    assert answer.get("traceresponse") == f"00-{TRACE}-{served}-01"
+
+
+@pytest.mark.parametrize("value", [
+    "", "nonsense", f"00-{TRACE}-{PARENT}", f"00-{TRACE}-{PARENT}-01-more", f"ff-{TRACE}-{PARENT}-01", f"00-{TRACE.upper()}-{PARENT}-01",
+    f"00-{'0' * 32}-{PARENT}-01", f"00-{TRACE}-{'0' * 16}-01", f"00_{TRACE}_{PARENT}_01",
+], ids=["empty", "nonsense", "short", "long", "version ff", "upper case", "no trace", "no parent", "other separators"])
+def test_a_trace_that_is_not_one_ends_here(client, case, value):
+    assert client.ask(client.post(fields={"traceparent": value, "tracestate": "vendor=1"})).status == 200
+    head = case.request().head
+    assert head.all("traceparent") == [] and head.all("tracestate") == []
 
 
 def test_repeated_fields_pass_in_order(client, case):

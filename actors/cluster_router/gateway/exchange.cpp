@@ -7,6 +7,7 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "actors/cluster_router/gateway/relay_heads.hpp"
+#include "actors/cluster_router/gateway/trace.hpp"
 #include "actors/cluster_router/http/errors.hpp"
 #include "messages/base/described.hpp"
 
@@ -31,10 +32,10 @@ Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Readin
       snapshot_(gateway.snapshot_text_),
       key_(std::move(key)),
       model_(reading.shape.model.str()),
-      prompt_tokens_(reading.facts.estimated_prompt_tokens()),
-      charged_tokens_(key_ ? charge_of(reading.facts) : 0),
       meter_(gateway.meter_of(reading)),
       began_(gateway.loop_.now()),
+      prompt_tokens_(reading.facts.estimated_prompt_tokens()),
+      charged_tokens_(key_ ? charge_of(reading.facts) : 0),
       endpoint_(reading.endpoint) {
   writer_->observe(this);
   ++meter_.requests;
@@ -75,16 +76,18 @@ void Exchange::forward(const routing::Forward& to) {
     return act(gateway_.dispatcher_.failed(ticket_, AttemptEnd::connect_error, gateway_.loop_.now()));
   call_ = start_call(*engine_, to, *this);
   if (to.hedge > Duration::zero())
-    hedge_ = std::make_shared<Hedge>(gateway_.loop_, to.hedge, endpoint_, *this);
+    hedge_ = std::make_shared<Hedge>(gateway_.loop_, to.hedge, endpoint_, static_cast<HedgeObserver&>(*this));
 }
 
 std::unique_ptr<net::Call> Exchange::start_call(Engine& engine, const routing::Forward& to,
                                                 net::CallObserver& observer) {
   const net::Request& request = writer_->request();
   const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
-  return engine.upstream->start(engine_request(request.head, engine.door, request.body.size(), request_id_,
-                                               key_ ? Credentials::of_router : Credentials::of_engine),
-                                request.body, limits, observer);
+  const Passage passage{request.body.size(), request_id_,
+                        key_ ? Credentials::of_router : Credentials::of_engine,
+                        span_of(decision_, to.attempt)};
+  return engine.upstream->start(engine_request(request.head, engine.door, passage), request.body, limits,
+                                observer);
 }
 
 void Exchange::on_answer(const http::ResponseHead& head) {
@@ -291,6 +294,12 @@ std::string Exchange::own_lines() const {
     fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_index_.at());
   else if (engine_)
     fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_->door.name);
+  // Of an answer's own attempt; who traces finds the engine's span below it.
+  if (request_held_)
+    if (const std::string trace =
+            traceparent_with(writer_->request().head.fields, span_of(decision_, attempt_));
+        !trace.empty())
+      ((out += "traceresponse: ") += trace) += "\r\n";
   if (key_) out += rate_limit_lines(*key_, gateway_.loop_.now());
   return out;
 }

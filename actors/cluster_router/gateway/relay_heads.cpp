@@ -4,6 +4,8 @@
 
 #include <iterator>
 
+#include "actors/cluster_router/gateway/trace.hpp"
+
 namespace signalbox::gateway {
 namespace {
 
@@ -36,6 +38,8 @@ bool stays_here(const http::Field& field, bool keep_credentials) {
     case 6: return http::same_name(field.name, "expect");
     case 7: return keep_credentials && http::same_name(field.name, "api-key");
     case 9: return keep_credentials && http::same_name(field.name, "x-api-key");
+    case 10: return http::same_name(field.name, "tracestate");
+    case 11: return http::same_name(field.name, "traceparent");
     case 13: return keep_credentials && http::same_name(field.name, "authorization");
     default: return false;
   }
@@ -45,20 +49,29 @@ void append_line(std::string& out, std::string_view name, std::string_view value
   ((out += name) += ": ").append(value) += "\r\n";
 }
 
+/// A request's trace, if it has a valid one, with this router's span as parent.
+void append_trace(const http::Fields& fields, std::uint64_t span, std::string& out) {
+  const std::string parent = traceparent_with(fields, span);
+  if (parent.empty()) return;
+  append_line(out, "traceparent", parent);
+  for (const http::Field& field : fields)
+    if (http::same_name(field.name, "tracestate")) append_line(out, field.name, field.value);
+}
+
 }  // namespace
 
-std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
-                           std::string_view request_id, Credentials credentials) {
-  const bool keep_credentials = credentials == Credentials::of_router || door.access.authorization;
+std::string engine_request(const http::RequestHead& head, const EngineDoor& door, const Passage& passage) {
+  const bool keep_credentials = passage.credentials == Credentials::of_router || door.access.authorization;
   const std::string connection = connection_of(head.fields);
   std::string out;
   out.reserve(512);
   fmt::format_to(std::back_inserter(out),
                  "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\nx-request-id: {}\r\n", head.method,
-                 head.target, door.authority, body_bytes, request_id);
+                 head.target, door.authority, passage.body_bytes, passage.request_id);
   for (const http::Field& field : head.fields)
     if (!stays(field, connection) && !stays_here(field, keep_credentials))
       append_line(out, field.name, field.value);
+  append_trace(head.fields, passage.span, out);
   if (door.access.authorization && !door.access.authorization->empty())
     append_line(out, "authorization", *door.access.authorization);
   out += head.minor_version == 0 ? "via: 1.0 signalbox\r\n" : "via: 1.1 signalbox\r\n";

@@ -2,6 +2,7 @@
 // Both are block-listed: everything passes but what belongs to one connection, or to this router.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,10 +14,16 @@ namespace signalbox::gateway {
 /// Whose keys a client's credentials are: the engine's, to which they pass, or this router's, which never leave it.
 enum class Credentials : std::uint8_t { of_engine, of_router };
 
-/// The head of the request for an engine, through its empty line. `request_id` goes along as x-request-id, and a Via that
-/// names this router (RFC 9110, 7.6.3).
-std::string engine_request(const http::RequestHead& head, const EngineDoor& door, std::size_t body_bytes,
-                           std::string_view request_id, Credentials credentials = Credentials::of_engine);
+/// What an attempt adds to its request's head.
+struct Passage {
+  std::size_t body_bytes = 0;
+  std::string_view request_id;  ///< sent as x-request-id
+  Credentials credentials = Credentials::of_engine;
+  std::uint64_t span = 0;  ///< the attempt's own, for a request that is traced
+};
+
+/// The head of the request for an engine, through its empty line, with a Via that names this router (RFC 9110, 7.6.3).
+std::string engine_request(const http::RequestHead& head, const EngineDoor& door, const Passage& passage);
 
 /// The field lines of an engine's answer that its client gets. Without access-control-*: which pages may call is the router's
 /// word alone.

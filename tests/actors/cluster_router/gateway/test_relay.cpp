@@ -49,11 +49,11 @@ BOOST_FIXTURE_TEST_CASE(engines_get_the_request_without_what_is_not_theirs, Two)
   client.send(
       chat("Connection: keep-alive, x-hop\r\nX-Hop: 1\r\nTE: trailers\r\nExpect: "
            "100-continue\r\nX-Signalbox-Criticality: standard\r\n"
-           "Authorization: Bearer k\r\ntraceparent: 00-1-2-01\r\n"));
+           "Authorization: Bearer k\r\nx-trace: 00-1-2-01\r\n"));
   auto& engine = engine_hears("\"hi\"");
   for (const char* line :
        {"POST /v1/chat/completions HTTP/1.1\r\n", "host: 127.0.0.1:", "Authorization: Bearer k\r\n",
-        "traceparent: 00-1-2-01\r\n", "Content-Type: application/json\r\n", "x-request-id: "})
+        "x-trace: 00-1-2-01\r\n", "Content-Type: application/json\r\n", "x-request-id: "})
     BOOST_TEST(has(heard(), line), line);
   for (const char* line : {"X-Hop", "TE:", "Expect", "Signalbox", "Host: router"})
     BOOST_TEST(!has(heard(), line), line);
