@@ -124,6 +124,15 @@ void Dispatcher::State::measure_delay(const OpenRequest& request, double output_
   loads.set_limit(request.engine, limits.answered(request.engine, delay, view->policy->queue.target, now));
 }
 
+/// What the answer found in the engine's cache, against what it was believed to hold.
+void Dispatcher::State::correct_cache(const OpenRequest& request, double cached_tokens) {
+  const auto finding = trust.answered(request.engine, static_cast<double>(request.matched_tokens),
+                                      cached_tokens, static_cast<double>(request.ask.block_tokens));
+  if (finding == CacheTrust::Finding::agrees) return;
+  if (finding == CacheTrust::Finding::lost) cache.forget(request.engine);
+  limit_depth(request.engine);
+}
+
 void Dispatcher::State::learn(const OpenRequest& request, const Usage& usage) {
   ClassMeans& mean = means[request.ask.request_class.at()];
   const bool counted = usage.prompt_tokens > 0;
@@ -136,6 +145,9 @@ void Dispatcher::State::learn(const OpenRequest& request, const Usage& usage) {
   mean.output.add(static_cast<double>(usage.output_tokens));
   if (counted && request.prompt_bytes > 0)
     mean.prompt_bytes_per_token.add(static_cast<double>(request.prompt_bytes) / prompt);
+
+  if (usage.cached_tokens && request.engine.valid())
+    correct_cache(request, static_cast<double>(*usage.cached_tokens));
 
   schema::DemandRow& demand = counts.demand(request.ask.request_class);
   ++demand.finished;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "actors/cluster_router/routing/admission.hpp"
+#include "actors/cluster_router/routing/cache_trust.hpp"
 #include "actors/cluster_router/routing/class_means.hpp"
 #include "actors/cluster_router/routing/counts.hpp"
 #include "actors/cluster_router/routing/dispatcher.hpp"
@@ -110,6 +111,8 @@ struct Dispatcher::State {
   std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
   void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
   void learn(const OpenRequest& request, const Usage& usage);
+  void correct_cache(const OpenRequest& request, double cached_tokens);
+  void limit_depth(EngineIndex engine);
   void charge(OpenRequest& request, double tokens, Instant now);
   void measure_delay(const OpenRequest& request, double output_tokens, Instant now);
 
@@ -142,6 +145,7 @@ struct Dispatcher::State {
   LoadTable loads;
   Penalties penalties;
   CacheIndex cache;
+  CacheTrust trust;
   EngineLimits limits;
   Lateness lateness;
   PlanGate gate;

@@ -109,6 +109,7 @@ void Dispatcher::State::follow_table(const View* before) {
   loads.remap(from);
   limits.remap(from);
   lateness.remap(from);
+  trust.remap(from);
   for (std::size_t e = 0; e < from.size(); ++e) loads.set_limit(EngineIndex(e), limits.limit(EngineIndex(e)));
   penalties.remap(from);
   counts.remap_engines(from);
@@ -137,15 +138,22 @@ void Dispatcher::State::follow_engines(Instant) {
     const EngineFacts& facts = view->engines[e];
     if (facts.described_at != never_yet) loads.reading(engine, facts.described_at);
     if (facts.judged && penalties.incarnation(engine, view->plan->incarnations[e])) forget_life(engine);
-    const double kv = facts.kv_tokens > 0 ? facts.kv_tokens : default_kv_tokens;
-    cache.set_depth(engine, static_cast<std::size_t>(std::clamp(
-                                depth_in_kv * kv * bytes_per_token / options.block_bytes, 1.0, 1e9)));
+    limit_depth(engine);
   }
+}
+
+/// As many blocks as the engine's memory may hold, by what it declares and by what its answers said.
+void Dispatcher::State::limit_depth(EngineIndex engine) {
+  const EngineFacts& facts = view->at(engine);
+  const double kv = facts.kv_tokens > 0 ? facts.kv_tokens : default_kv_tokens;
+  const double blocks = depth_in_kv * kv * bytes_per_token / options.block_bytes * trust.share(engine);
+  cache.set_depth(engine, static_cast<std::size_t>(std::clamp(blocks, 1.0, 1e9)));
 }
 
 /// The engine was started anew: nothing that was seen of its last life holds.
 void Dispatcher::State::forget_life(EngineIndex engine) {
   cache.forget(engine);
+  trust.forget(engine);
   lateness.forget(engine);
   limits.forget(engine);
   loads.set_limit(engine, limits.limit(engine));
