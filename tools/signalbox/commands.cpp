@@ -1,6 +1,7 @@
 #include "tools/signalbox/commands.hpp"
 
 #include "tools/api_keys/command.hpp"
+#include "tools/bench/command.hpp"
 #include "tools/engine_sim/command.hpp"
 #include "tools/keys/command.hpp"
 #include "tools/launcher/command.hpp"
@@ -28,6 +29,7 @@ void add_commands(CLI::App& app) {
   keys::add_keys(app);
   api_keys::add_api_keys(app);
   engine_sim::add_engine_sim(app);
+  bench::add_bench(app);
   simulate::add_simulate(app);
 }
 

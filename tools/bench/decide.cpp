@@ -1,35 +1,69 @@
-// What decide() costs: nanoseconds per decision at several fleet sizes, as JSON. The batches go through the fleet's
-// engines at random, so that large fleets do not sit in the nearest cache.
-//
-//   bench_decide [decisions per size]
+#include "tools/bench/decide.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <string_view>
+#include <cstdio>
+#include <stdexcept>
 #include <vector>
 
 #include "actors/cluster_router/routing/decide.hpp"
-#include "tests/actors/cluster_router/routing/fleet.hpp"
+#include "actors/cluster_router/routing/request.hpp"
 
-namespace signalbox::routing::test {
+namespace signalbox::bench {
+
+using namespace routing;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::size_t cache_blocks = 262'144;
+
+/// A fleet under a plan that spreads one class evenly over all engines, each with a fresh reading.
 struct World {
-  explicit World(std::size_t engines) : cache(262'144) {
-    Fleet fleet;
-    fleet.engines(engines).request_class("t", Criticality::standard);
-    fleet.weights(ClassIndex(0), std::vector<double>(engines, 1.0 / static_cast<double>(engines)));
+  explicit World(std::size_t engines) : cache(cache_blocks) {
+    auto policy = std::make_shared<policy::CompiledPolicy>();
+    policy->models.push_back({ModelName("m"), {}});
+    policy::ClassRow row;
+    row.name = ClassName("t");
+    row.model = ModelIndex(0);
+    row.tenants = {{"t", false}};
+    row.criticality = Criticality::standard;
+    policy->classes.push_back(row);
+    policy->hash = digest_of("policy");
+    policy->index();
+    auto table = std::make_shared<schema::FleetTable>();
+    table->clusters.push_back({ClusterName("here"), DomainName("r1"), DomainName("z1")});
+    table->content = digest_of("table");
+    auto snapshot = std::make_shared<schema::RoutingSnapshot>();
+    snapshot->cluster = table->clusters[0].name;
+    snapshot->policy = policy->hash;
+    snapshot->table = table->content;
+    snapshot->version = {{1, ProcessName("o1")}, 1};
+    ViewInputs inputs;
+    std::vector<schema::EngineSignal> signals(engines);
     for (std::size_t e = 0; e < engines; ++e) {
-      fleet.price(EngineIndex(e), 500, 0.6, 0.85);
-      fleet.signal(EngineIndex(e), at(0.5), static_cast<double>(e % 50), 1, 0.3);
+      add_engine(*table, e);
+      snapshot->weights.push_back({ClassIndex(0), EngineIndex(e), 1.0 / static_cast<double>(engines), 0});
+      snapshot->prices.push_back({EngineIndex(e), 500, 0.6, 0.85, 1, schema::Binding::none});
+      signals[e].running = static_cast<double>(e % 50);
+      signals[e].waiting = 1;
+      signals[e].kv_usage = 0.3;
+      inputs.engines.emplace_back();
+      inputs.engines.back().signal = &signals[e];
+      inputs.engines.back().signal_at = instant_at(500ms);
     }
-    fleet.routers = 2;
-    view = fleet.view();
+    inputs.cluster = table->clusters[0].name;
+    inputs.policy = policy;
+    inputs.table = table;
+    inputs.snapshot = snapshot;
+    inputs.as_of = instant_at(Duration::zero());
+    inputs.routers = 2;
+    auto built = build_view(inputs, nullptr);
+    if (!built) throw std::runtime_error(built.error().detail);
+    view = *built;
     const std::vector<EngineIndex> fresh(engines);
     loads.remap(fresh);
     penalties.configure(view->policy->penalty);
@@ -38,6 +72,20 @@ struct World {
     for (std::size_t e = 0; e < engines; ++e) cache.set_depth(EngineIndex(e), 300);
   }
   Surroundings around() const { return {*view, loads, penalties, cache}; }
+
+  static void add_engine(schema::FleetTable& table, std::size_t number) {
+    schema::EngineRow row;
+    row.name = EngineName(fmt::format("e{}", number));
+    row.cluster = ClusterIndex(0);
+    row.models = {ModelName("m")};
+    row.step_s = 0.02;
+    row.per_sequence_s = 0.0005;
+    row.per_context_token_s = 1e-8;
+    row.per_prefill_token_s = 0.0001;
+    row.kv_tokens = 200'000;
+    row.max_batch = 256;
+    table.engines.push_back(row);
+  }
 
   std::shared_ptr<const View> view;
   LoadTable loads;
@@ -74,7 +122,7 @@ void run(std::size_t engines, std::size_t decisions, bool last) {
   std::uint64_t sink = 0;
   const auto decide_one = [&](std::size_t i) {
     Rng rng(i);
-    decide(world.around(), ask, {}, at(1), rng, decision);
+    decide(world.around(), ask, {}, instant_at(1s), rng, decision);
     sink += decision.engine.value;
   };
   const Figures plain = measure(decisions, decide_one);
@@ -109,21 +157,10 @@ void run(std::size_t engines, std::size_t decisions, bool last) {
 
 }  // namespace
 
-}  // namespace signalbox::routing::test
-
-int main(int argc, char** argv) {
-  std::size_t decisions = 400'000;
-  if (argc > 1) {
-    const std::string_view text = argv[1];
-    const auto parsed = std::from_chars(text.data(), text.data() + text.size(), decisions);
-    if (parsed.ec != std::errc{} || decisions < 1'600) {
-      fmt::print(stderr, "bench_decide: '{}' is no number of decisions; give 1600 or more\n", text);
-      return 2;
-    }
-  }
+void bench_decide(std::size_t decisions) {
   fmt::print("[\n");
-  for (const std::size_t engines : {10u, 100u, 1'000u, 10'000u})
-    signalbox::routing::test::run(engines, decisions, engines == 10'000u);
+  for (const std::size_t engines : {10u, 100u, 1'000u, 10'000u}) run(engines, decisions, engines == 10'000u);
   fmt::print("]\n");
-  return 0;
 }
+
+}  // namespace signalbox::bench
