@@ -60,6 +60,11 @@ class BusWatch:
         self.tap.wait(timeout=20)
         self._reader.join()
 
+    def forget_after(self, at: float) -> None:
+        """Messages whose sender's clock was ahead: they would count as news for ever."""
+        for heard in self._heard.values():
+            heard[:] = [h for h in heard if h.at < at]
+
     def of(self, kind: str, since: float = 0.0, source: str | None = None) -> list[Heard]:
         """In the order of arrival."""
         return [h for h in list(self._heard.get(kind, [])) if h.at >= since and source in (None, h.source)]

@@ -12,6 +12,7 @@ import urllib.request
 import pytest
 
 import faulty_solver
+from apart import Apart
 from bus_watch import BusWatch
 from fleet import Fleet, wait_for
 from load import Load, chat, unlike
@@ -34,6 +35,7 @@ class Rig:
         self.rested_at = 0.0
         self.loads: list[Load] = []
         self._members: list[Member] = []
+        self._apart: dict[str, Apart] = {}
 
     # --- the launcher
 
@@ -116,6 +118,13 @@ class Rig:
         self._full.add(name)
         (folder / "full").write_bytes(bytes(4096))
 
+    def apart(self, name: str, prefix: list[str] = (), environment: dict[str, str] | None = None, behind_relays: bool = True) -> Apart:
+        """Takes a process from its launcher and runs it behind relays, or by way of `prefix` and in `environment`."""
+        self.kill_and_hold([name])
+        wait_for(f"{name} is down", lambda: self.pid(name) is None, 20, 0.02)
+        self._apart[name] = Apart(self.fleet, name, list(prefix), environment or {}, behind_relays)
+        return self._apart[name]
+
     def member(self, keys: Keys, forwarder: str = "bus-1") -> Member:
         """Somebody on the bus who is not ours."""
         self._members.append(Member(place_of(self.fleet, forwarder), keys))
@@ -128,6 +137,10 @@ class Rig:
             self.loads.pop().stop()
         while self._members:
             self._members.pop().close()
+        for name, process in self._apart.items():
+            process.close()
+        self._apart.clear()
+        self.bus.forget_after(time.monotonic() + 3600)
         for pid in list(self._frozen):
             self.thaw(pid)
         for engine in list(self._faulty):
