@@ -9,6 +9,7 @@
 #include "actors/cluster_router/gateway/relay_heads.hpp"
 #include "actors/cluster_router/gateway/trace.hpp"
 #include "actors/cluster_router/http/errors.hpp"
+#include "actors/cluster_router/http/line.hpp"
 #include "messages/base/described.hpp"
 
 namespace signalbox::gateway {
@@ -285,21 +286,21 @@ void Exchange::over(Ending ending) {
 
 std::string Exchange::own_lines() const {
   std::string out;
-  auto to = std::back_inserter(out);
-  fmt::format_to(to,
-                 "x-request-id: {}\r\nx-signalbox-decision: {}\r\nx-signalbox-snapshot: "
-                 "{}\r\nx-signalbox-attempts: {}\r\n",
-                 request_id_, routing::to_string(decision_), *snapshot_, attempts_);
+  out.reserve(256);
+  http::append_line(out, "x-request-id", request_id_);
+  http::append_line(out, "x-signalbox-decision", routing::to_string(decision_));
+  http::append_line(out, "x-signalbox-snapshot", *snapshot_);
+  http::append_line(out, "x-signalbox-attempts", attempts_);
   if (engine_ && gateway_.options_.hide_engines)
-    fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_index_.at());
+    http::append_line(out, "x-signalbox-engine", engine_index_.at());
   else if (engine_)
-    fmt::format_to(to, "x-signalbox-engine: {}\r\n", engine_->door.name);
+    http::append_line(out, "x-signalbox-engine", engine_->door.name.str());
   // Of an answer's own attempt; who traces finds the engine's span below it.
   if (request_held_)
     if (const std::string trace =
             traceparent_with(writer_->request().head.fields, span_of(decision_, attempt_));
         !trace.empty())
-      ((out += "traceresponse: ") += trace) += "\r\n";
+      http::append_line(out, "traceresponse", trace);
   if (key_) out += rate_limit_lines(*key_, gateway_.loop_.now());
   return out;
 }

@@ -1,12 +1,12 @@
 #include "actors/cluster_router/gateway/relay_heads.hpp"
 
-#include <fmt/format.h>
-
-#include <iterator>
-
 #include "actors/cluster_router/gateway/trace.hpp"
+#include "actors/cluster_router/http/line.hpp"
 
 namespace signalbox::gateway {
+
+using http::append_line;
+
 namespace {
 
 constexpr std::size_t max_request_id = 128;
@@ -45,10 +45,6 @@ bool stays_here(const http::Field& field, bool keep_credentials) {
   }
 }
 
-void append_line(std::string& out, std::string_view name, std::string_view value) {
-  ((out += name) += ": ").append(value) += "\r\n";
-}
-
 /// A request's trace, if it has a valid one, with this router's span as parent.
 void append_trace(const http::Fields& fields, std::uint64_t span, std::string& out) {
   const std::string parent = traceparent_with(fields, span);
@@ -65,9 +61,10 @@ std::string engine_request(const http::RequestHead& head, const EngineDoor& door
   const std::string connection = connection_of(head.fields);
   std::string out;
   out.reserve(512);
-  fmt::format_to(std::back_inserter(out),
-                 "{} {} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\nx-request-id: {}\r\n", head.method,
-                 head.target, door.authority, passage.body_bytes, passage.request_id);
+  out.append(head.method).append(" ").append(head.target).append(" HTTP/1.1\r\n");
+  append_line(out, "host", door.authority);
+  append_line(out, "content-length", passage.body_bytes);
+  append_line(out, "x-request-id", passage.request_id);
   for (const http::Field& field : head.fields)
     if (!stays(field, connection) && !stays_here(field, keep_credentials))
       append_line(out, field.name, field.value);

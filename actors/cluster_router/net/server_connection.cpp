@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "actors/cluster_router/http/errors.hpp"
+#include "actors/cluster_router/http/line.hpp"
 
 namespace signalbox::net {
 namespace {
@@ -229,13 +230,13 @@ void ServerConnection::send_head(ResponseWriter& writer, int status, std::string
                                                         : Body::chunked;
   if (!length && !bodiless && head.minor_version == 0) close_after_ = true;
   if (server_.closing_) close_after_ = true;
-  auto out = std::back_inserter(out_);
-  fmt::format_to(out, "HTTP/1.1 {} {}\r\n", status, http::reason_phrase(status));
-  out_ += field_lines;
+  out_ += "HTTP/1.1 ";
+  http::append_number(out_, static_cast<unsigned>(status));
+  out_.append(" ").append(http::reason_phrase(status)).append("\r\n").append(field_lines);
   out_ += writer.added_lines_;
   if (!dated) out_ += server_.date_line();
   if (length && !bodiless)
-    fmt::format_to(out, "content-length: {}\r\n", *length);
+    http::append_line(out_, "content-length", *length);
   else if (!bodiless && head.minor_version == 1)
     out_ += "transfer-encoding: chunked\r\n";
   if (close_after_)

@@ -1,6 +1,6 @@
 #include "actors/cluster_router/routing/verdict.hpp"
 
-#include <algorithm>
+#include <array>
 
 namespace signalbox::routing {
 
@@ -11,10 +11,12 @@ constexpr std::size_t life_digits = 8;
 constexpr std::uint64_t life_mask = (1ULL << (5 * life_digits)) - 1;
 constexpr std::size_t most_count_digits = 13;
 
-void append_base32(std::string& out, std::uint64_t value, std::size_t least_digits) {
-  const std::size_t start = out.size();
-  for (; value != 0 || out.size() - start < least_digits; value >>= 5) out += digits[value & 31];
-  std::reverse(out.begin() + static_cast<std::ptrdiff_t>(start), out.end());
+/// Writes the digits so that they end before `end`; returns where they begin.
+char* write_base32(char* end, std::uint64_t value, std::size_t least_digits) {
+  char* begin = end;
+  for (; value != 0 || static_cast<std::size_t>(end - begin) < least_digits; value >>= 5)
+    *--begin = digits[value & 31];
+  return begin;
 }
 
 std::optional<std::uint64_t> parse_base32(std::string_view text) {
@@ -31,11 +33,12 @@ std::optional<std::uint64_t> parse_base32(std::string_view text) {
 }  // namespace
 
 std::string to_string(const DecisionId& id) {
-  std::string out;
-  append_base32(out, id.life & life_mask, life_digits);
-  out += '-';
-  append_base32(out, id.count, 1);
-  return out;
+  std::array<char, life_digits + 1 + most_count_digits> text;
+  char* const end = text.data() + text.size();
+  char* begin = write_base32(end, id.count, 1);
+  *--begin = '-';
+  begin = write_base32(begin, id.life & life_mask, life_digits);
+  return {begin, end};
 }
 
 std::optional<DecisionId> parse_decision_id(std::string_view text) {
