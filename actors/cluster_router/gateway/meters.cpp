@@ -22,14 +22,12 @@ std::string_view error_type(Ending ending) {
 }
 
 Meter& Meters::of(std::string_view model, http::Endpoint endpoint) {
-  const std::pair key(std::string(model), endpoint);
-  auto& meter = meters_[key];
-  if (!meter) {
-    meter = std::make_unique<Meter>();
-    meter->model = key.first;
-    meter->endpoint = endpoint;
-  }
-  return *meter;
+  if (const auto known = meters_.find({model, endpoint}); known != meters_.end()) return *known->second;
+  auto meter = std::make_unique<Meter>();
+  meter->model = model;
+  meter->endpoint = endpoint;
+  const Key key{meter->model, endpoint};
+  return *meters_.emplace(key, std::move(meter)).first->second;
 }
 
 std::vector<Meter> Meters::all() const {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
+#include <string_view>
 #include <vector>
 
 #include "actors/cluster_router/http/request_shape.hpp"
@@ -72,7 +72,12 @@ class Meters {
   std::vector<Meter> all() const;
 
  private:
-  std::map<std::pair<std::string, http::Endpoint>, std::unique_ptr<Meter>, std::less<>> meters_;
+  struct Key {
+    std::string_view model;
+    http::Endpoint endpoint;
+    auto operator<=>(const Key&) const = default;
+  };
+  std::map<Key, std::unique_ptr<Meter>> meters_;  ///< a key's text is its meter's
 };
 
 }  // namespace signalbox::gateway

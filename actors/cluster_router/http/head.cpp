@@ -42,7 +42,9 @@ Parsed find_end(std::string_view bytes, std::size_t start, std::size_t seen, con
 }
 
 Fault parse_fields(std::string_view lines, const HeadLimits& limits, Fields& out) {
+  constexpr std::size_t usual_fields = 16;
   out.clear();
+  out.reserve(usual_fields);
   while (!lines.empty()) {
     const std::size_t end = lines.find("\r\n");
     const std::string_view line = lines.substr(0, end);
@@ -208,7 +210,7 @@ Fault read_response_rules(bool to_head, ResponseHead& out) {
 bool same_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)
-    if (lower(a[i]) != lower(b[i])) return false;
+    if (a[i] != b[i] && lower(a[i]) != lower(b[i])) return false;
   return true;
 }
 

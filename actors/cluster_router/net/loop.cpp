@@ -111,10 +111,11 @@ void Loop::finish_turn() {
   // Work that later() is given meanwhile belongs to the next turn, so that no chain of it starves the
   // descriptors. An object that is disposed of meanwhile outlives that next turn's work, which may still name
   // it.
-  const auto ended = std::exchange(graveyard_, {});
+  ended_.swap(graveyard_);
   running_.swap(later_);
   for (Task& task : running_) task();
   running_.clear();
+  ended_.clear();
 }
 
 void Loop::stop() {

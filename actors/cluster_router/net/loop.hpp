@@ -98,7 +98,7 @@ class Loop {
   std::size_t next_event_ = 0, event_count_ = 0;
   std::vector<Timer*> timers_;  ///< a binary heap by Timer::key_
   std::vector<Task> later_, running_;
-  std::vector<std::unique_ptr<Disposable>> graveyard_;
+  std::vector<std::unique_ptr<Disposable>> graveyard_, ended_;
   std::vector<char> scratch_;
   std::vector<std::string> buffers_;
   std::mutex posted_mutex_;
