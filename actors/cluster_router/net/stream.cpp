@@ -41,13 +41,13 @@ class PlainStream final : public Stream {
   }
 
   IoResult write(std::string_view first, std::string_view second) override {
+    if (second.empty()) return written(::send(fd_.get(), first.data(), first.size(), MSG_NOSIGNAL));
     iovec pieces[2] = {{const_cast<char*>(first.data()), first.size()},
                        {const_cast<char*>(second.data()), second.size()}};
     msghdr message{};
     message.msg_iov = pieces;
-    message.msg_iovlen = second.empty() ? 1 : 2;
-    const ssize_t put = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-    return put >= 0 ? IoResult{Io::done, static_cast<std::size_t>(put)} : failure();
+    message.msg_iovlen = 2;
+    return written(::sendmsg(fd_.get(), &message, MSG_NOSIGNAL));
   }
 
   void end_writing() override { ::shutdown(fd_.get(), SHUT_WR); }
@@ -60,6 +60,10 @@ class PlainStream final : public Stream {
   int fd() const override { return fd_.get(); }
 
  private:
+  static IoResult written(ssize_t bytes) {
+    return bytes >= 0 ? IoResult{Io::done, static_cast<std::size_t>(bytes)} : failure();
+  }
+
   Fd fd_;
 };
 
