@@ -81,25 +81,42 @@ struct PlanContext {
   Instant as_of = never_yet;
 };
 
+/// Its memory is taken as it is first used, a few rows at a time: a router that starts has no decisions to keep yet.
 class RecordRing {
  public:
   explicit RecordRing(std::size_t capacity)
-      : cores_(std::max<std::size_t>(1, capacity)), details_(cores_.size()) {}
+      : capacity_(std::max<std::size_t>(1, capacity)), chunks_((capacity_ + chunk_rows - 1) / chunk_rows) {}
   /// Takes the place of the oldest record.
   RecordCore& start(std::uint64_t sequence) {
-    details_[sequence % cores_.size()].count = 0;
-    return cores_[sequence % cores_.size()] = RecordCore{};
+    auto& chunk = chunks_[sequence % capacity_ / chunk_rows];
+    if (!chunk) chunk = std::make_unique<Chunk>();
+    Row& row = row_of(sequence);
+    row.detail.count = 0;
+    return row.core = RecordCore{};
   }
-  /// The record of that sequence number, unless `count` says that its place was taken since.
+  /// The record of that sequence number, unless it was never started or `count` says that its place was taken since.
   RecordCore* find(std::uint64_t sequence, std::uint64_t count) {
-    RecordCore& core = cores_[sequence % cores_.size()];
+    if (!chunks_[sequence % capacity_ / chunk_rows]) return nullptr;
+    RecordCore& core = row_of(sequence).core;
     return core.count == count ? &core : nullptr;
   }
-  RecordDetail& detail(std::uint64_t sequence) { return details_[sequence % cores_.size()]; }
+  /// Of a record that was started.
+  RecordDetail& detail(std::uint64_t sequence) { return row_of(sequence).detail; }
 
  private:
-  std::vector<RecordCore> cores_;
-  std::vector<RecordDetail> details_;
+  static constexpr std::size_t chunk_rows = 32;
+  struct Row {
+    RecordCore core;
+    RecordDetail detail;
+  };
+  using Chunk = std::array<Row, chunk_rows>;
+  Row& row_of(std::uint64_t sequence) {
+    const std::size_t at = sequence % capacity_;
+    return (*chunks_[at / chunk_rows])[at % chunk_rows];
+  }
+
+  std::size_t capacity_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
 };
 
 /// Copies a decision into a record's detail.
