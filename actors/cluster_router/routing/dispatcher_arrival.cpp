@@ -109,7 +109,8 @@ void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request
 Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now) {
   if (request.deadline <= now) return refuse(request, ticket, RefuseReason::deadline_passed, 504, now);
   if (view->plan_in_force(now) && !gate.admit(request.ask.request_class, row.admit))
-    return refuse(request, ticket, RefuseReason::shed_by_plan, 429, now);
+    return all_gone(row) ? refuse(request, ticket, RefuseReason::no_engine, 503, now)
+                         : refuse(request, ticket, RefuseReason::shed_by_plan, 429, now);
   budget.first_attempt();
   const Decision& chosen = choose(request, now);
   switch (chosen.outcome) {
@@ -121,6 +122,12 @@ Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const Clas
     case Outcome::none_eligible: break;
   }
   return refuse(request, ticket, RefuseReason::no_engine, 503, now);
+}
+
+/// Nobody who may serve the class lives: it is not contended, there is no capacity.
+bool Dispatcher::State::all_gone(const ClassTable& row) const {
+  return std::ranges::all_of(row.engines,
+                             [this](EngineIndex e) { return view->at(e).state == HealthState::gone; });
 }
 
 const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {

@@ -87,6 +87,7 @@ struct Dispatcher::State {
   Ask ask_of(const RequestFacts& facts, const policy::Classified& classified) const;
   void note_opened(RecordCore& core, const OpenRequest& request, Instant now);
   Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
+  bool all_gone(const ClassTable& row) const;
   const Decision& choose(OpenRequest& request, Instant now);
   Refuse refuse_early(RecordCore& core, schema::RefuseReason reason, std::uint16_t status) const;
   Refuse refuse(OpenRequest& request, Ticket ticket, schema::RefuseReason reason, std::uint16_t status,

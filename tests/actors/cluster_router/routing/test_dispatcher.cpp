@@ -200,6 +200,23 @@ BOOST_AUTO_TEST_CASE(refusals_name_their_reason_and_status) {
   BOOST_TEST((reason(request("t")) == std::pair(RefuseReason::draining, std::uint16_t{503})));
 }
 
+BOOST_AUTO_TEST_CASE(a_plan_that_admits_none_sheds_while_an_engine_lives_and_lacks_capacity_when_none_does) {
+  Simple fleet(2);
+  fleet.weights(ClassIndex(0), {0.5, 0.5});
+  fleet.admit(ClassIndex(0), 0);
+  fleet.verdict(EngineIndex(0), HealthState::gone);
+  Dispatcher d = fleet.start();
+  const auto shed = as<Refuse>(d.begin(request("t"), at(0.1)).verdict);
+  BOOST_TEST((shed.reason == RefuseReason::shed_by_plan));
+  BOOST_TEST(shed.status == 429);
+
+  fleet.verdict(EngineIndex(1), HealthState::gone);
+  d.adopt(fleet.view(), at(0.2));
+  const auto refused = as<Refuse>(d.begin(request("t"), at(0.3)).verdict);
+  BOOST_TEST((refused.reason == RefuseReason::no_engine));
+  BOOST_TEST(refused.status == 503);
+}
+
 BOOST_AUTO_TEST_CASE(a_pinned_request_goes_to_its_engine_even_while_that_is_drained_and_nowhere_else) {
   Simple fleet(5);
   fleet.verdict(EngineIndex(3), HealthState::draining);
