@@ -88,7 +88,7 @@ void Loop::fire_timers() {
     const Instant deadline = timer.deadline_;
     if (deadline == end_of_time) continue;
     timer.deadline_ = end_of_time;
-    if (deadline <= now_)
+    if (deadline <= timer.key_)  // else it was moved, and has its turn among the others
       timer.on_due_();
     else
       timer.arm(deadline);
