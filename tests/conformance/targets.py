@@ -44,14 +44,16 @@ class Target:
         self.log: pathlib.Path | None = None
         self.command: list[str] = []
 
-    def start(self, command: list, log: pathlib.Path, ready_url: str, ready: bytes = b"") -> "Target":
+    def start(self, command: list, log: pathlib.Path, ready_url: str, ready: bytes = b"",
+              fields: dict[str, str] | None = None) -> "Target":
         """Starts it and waits until what is at `ready_url` holds these bytes."""
         self.command, self.log = [str(part) for part in command], log
         with log.open("ab") as out:
             self.process = subprocess.Popen(self.command, stdout=out, stderr=out)
         end = time.monotonic() + 30
         while time.monotonic() < end:
-            with contextlib.suppress(OSError), urllib.request.urlopen(ready_url, timeout=1) as answer:
+            with contextlib.suppress(OSError), urllib.request.urlopen(
+                    urllib.request.Request(ready_url, headers=fields or {}), timeout=1) as answer:
                 if ready in answer.read():
                     return self
             assert self.process.poll() is None, f"{self.name} ended:\n{log.read_text()}"
@@ -79,9 +81,9 @@ def free_ports(count: int) -> list[int]:
 
 
 def router_config(folder: pathlib.Path, engines: dict[str, tuple[int, list[str]]], port: int, operator: int, bus: int,
-                  settings: str = "", policy: str = POLICY) -> pathlib.Path:
+                  settings: str = "", policy: str = POLICY, engine_settings: str = "") -> pathlib.Path:
     """A fleet with these engines (name: port, models). Its router alone is started, with the policy on its disk."""
-    rows = "".join(f'[[engine]]\nname = "{name}"\ncluster = "c"\nurl = "http://127.0.0.1:{p}"\nmodels = {models}\nprofile = "p"\n'
+    rows = "".join(f'[[engine]]\nname = "{name}"\ncluster = "c"\nurl = "http://127.0.0.1:{p}"\nmodels = {models}\nprofile = "p"\n{engine_settings}\n'
                    for name, (p, models) in engines.items()).replace("'", '"')
     file = folder / "fleet.toml"
     file.write_text(f"""fleet = "conformance"
@@ -144,13 +146,14 @@ cors_origins = ["https://app.example"]
 """
 
 
-def signalbox(folder: pathlib.Path, engines: list[int], policy: str = POLICY) -> Target:
+def signalbox(folder: pathlib.Path, engines: list[int], policy: str = POLICY, settings: str = "", engine_settings: str = "",
+              ready_fields: dict[str, str] | None = None) -> Target:
     port, operator, bus = free_ports(3)
     rows = {f"mock-{i + 1}": (p, ["m", "slow"] if i == 0 else ["m"]) for i, p in enumerate(engines)}
-    file = router_config(folder, rows, port, operator, bus, SETTINGS, policy)
+    file = router_config(folder, rows, port, operator, bus, SETTINGS + settings, policy, engine_settings)
     target = Target("signalbox", f"http://127.0.0.1:{port}", f"http://127.0.0.1:{operator}")
     command = [find_binary(), "run", "cluster-router", "--config", file, "--id", "router"]
-    return target.start(command, folder / "router.log", f"{target.url}/v1/models/m")
+    return target.start(command, folder / "router.log", f"{target.url}/v1/models/m", fields=ready_fields)
 
 
 def nginx(folder: pathlib.Path, engines: list[int]) -> Target:
