@@ -16,7 +16,7 @@ enum class ScrapeState : std::uint8_t { ok, unreachable, timed_out, refused, mal
 /// A measured fact of an engine. What the engine does not say is absent, never zero.
 struct EngineSignal {
   static constexpr MessageInfo info{1,
-                                    1,
+                                    2,
                                     "engine_signal",
                                     "signal/<cluster>/<engine>/",
                                     "what one engine's own interface says of its load, and how old that is",
@@ -47,6 +47,8 @@ struct EngineSignal {
   std::string names_matched;
   std::uint64_t readings = 0;
   std::uint64_t failed_readings = 0;
+  std::uint64_t curve = 0;
+  std::uint64_t refused_readings = 0;
 
   static constexpr auto fields() {
     using T = EngineSignal;
@@ -87,7 +89,7 @@ struct EngineSignal {
             .unit("s")
             .within(0, 1e5),
         field(18, "slowness", &T::slowness,
-              "measured over predicted time per output token, smoothed and bounded")
+              "measured over predicted time per output token by the curve in force, smoothed and bounded")
             .unit("ratio")
             .within(0.05, 100),
         field(19, "slowness_samples", &T::slowness_samples,
@@ -97,6 +99,11 @@ struct EngineSignal {
             .at_most(2048),
         field(21, "readings", &T::readings, "good readings since this proxy started"),
         field(22, "failed_readings", &T::failed_readings, "failed readings since the last good one"),
+        field(23, "curve", &T::curve,
+              "number of the engine_profile's curve that the slowness is relative to"),
+        field(24, "refused_readings", &T::refused_readings,
+              "readings that the curve did not learn from: too far apart, or numbers that contradict each "
+              "other"),
     };
   }
 };
@@ -106,7 +113,7 @@ struct EngineSignal {
 struct EngineProfile {
   static constexpr MessageInfo info{
       2,
-      1,
+      2,
       "engine_profile",
       "profile/<cluster>/<engine>/",
       "the service curve of one engine: declared, then corrected by what was measured",
@@ -127,6 +134,11 @@ struct EngineProfile {
   std::vector<ModelName> models;
   std::uint64_t samples = 0;
   std::vector<double> variance;
+  std::uint64_t curve = 0;
+  double slowness = 1;
+  std::vector<double> covariance;
+  double least_batch = 0;
+  double most_batch = 0;
 
   static constexpr auto fields() {
     using T = EngineProfile;
@@ -148,8 +160,22 @@ struct EngineProfile {
         field(8, "kv_tokens", &T::kv_tokens, "size of the KV memory").unit("tokens").within(0, 1e12),
         field(9, "max_batch", &T::max_batch, "most sequences in a step").unit("requests").within(0, 1e6),
         field(10, "models", &T::models, "the models that it says it serves").at_most(256),
-        field(11, "samples", &T::samples, "readings behind the curve; 0: as declared"),
-        field(12, "variance", &T::variance, "variances of a, b, k, c; empty: not fitted").at_most(4),
+        field(11, "samples", &T::samples, "observations behind the curve; 0: as declared"),
+        field(12, "variance", &T::variance, "variances of the logarithms of a, b, k, c; empty: not fitted")
+            .at_most(4),
+        field(13, "curve", &T::curve, "counts up with each curve of this engine; 0: as declared"),
+        field(14, "slowness", &T::slowness, "the slowness when this was sent, relative to this curve")
+            .unit("ratio")
+            .within(0.05, 100),
+        field(15, "covariance", &T::covariance,
+              "of the logarithms of a, b, k, c: the upper triangle by rows; empty: not fitted")
+            .at_most(10),
+        field(16, "least_batch", &T::least_batch, "least batch that the curve was fitted on")
+            .unit("requests")
+            .within(0, 1e6),
+        field(17, "most_batch", &T::most_batch, "greatest batch that the curve was fitted on")
+            .unit("requests")
+            .within(0, 1e6),
     };
   }
 };

@@ -29,12 +29,12 @@ double Level::standardised(double deviation) {
   return clipped / noise;
 }
 
-void Level::observe(Tally seen, double deviation, double keep) {
+bool Level::observe(Tally seen, double deviation, double keep) {
   known_.amount *= keep;
   known_.exposure *= keep;
   const bool first = known_.exposure <= 0;
   add(known_, seen);
-  if (first) return;
+  if (first) return false;
   const double z = standardised(deviation);
   for (std::size_t side = 0; side < sides_.size(); ++side) {
     auto& [evidence, since] = sides_[side];
@@ -44,8 +44,9 @@ void Level::observe(Tally seen, double deviation, double keep) {
     if (evidence <= alarm_ || since.exposure <= 0) continue;
     known_ = since;
     sides_ = {};
-    return;
+    return true;
   }
+  return false;
 }
 
 }  // namespace signalbox::optimizer

@@ -23,11 +23,16 @@ class Level {
   explicit Level(double alarm) : alarm_(alarm) {}
   /// `keep`: the share of what was known before that is still believed, in [0, 1]. `deviation`: how far the
   /// observation lies from value(), in standard deviations of its least plausible noise. That the noise is greater
-  /// is learnt.
-  void observe(Tally seen, double deviation, double keep);
+  /// is learnt. True if the level has stepped: it starts anew from what came since.
+  bool observe(Tally seen, double deviation, double keep);
   double value() const { return known_.exposure > 0 ? known_.amount / known_.exposure : 0; }
   /// Of all that the value rests on; 0 before the first observation.
   double exposure() const { return known_.exposure; }
+  /// Starts anew from this value, as if it had been seen for so long.
+  void restart(double value, double exposure) {
+    known_ = {value * exposure, exposure};
+    sides_ = {};
+  }
   /// Takes the value there, as sure as before.
   void move_to(double value) { known_.amount = known_.exposure * value; }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "actors/cluster_router/routing/eligibility.hpp"
+#include "actors/kit/shape/curve.hpp"
 
 namespace signalbox::routing {
 
@@ -71,8 +72,8 @@ std::vector<double> slowness_of_all(const ViewInputs& inputs) {
     for (const schema::PriceRow& row : inputs.snapshot->prices)
       if (row.engine.at() < slowness.size() && row.slowness > 0) slowness[row.engine.at()] = row.slowness;
   for (std::size_t e = 0; e < slowness.size(); ++e) {
-    const schema::EngineSignal* signal = input_of(inputs, e).signal;
-    if (signal != nullptr && signal->slowness_samples > 0) slowness[e] = signal->slowness;
+    const EngineInput& input = input_of(inputs, e);
+    slowness[e] = kit::slowness_for(input.profile, input.signal).value_or(slowness[e]);
   }
   return slowness;
 }

@@ -44,6 +44,7 @@ Machine::Machine(Options options)
     : options_(std::move(options)),
       adapter_(&adapter_of(options_.kind)),
       life_(options_.kept, options_.fresh),
+      learner_(options_.curve),
       alerts_(options_.engine.str()) {
   signal_.cluster = options_.cluster;
   signal_.engine = options_.engine;
@@ -113,13 +114,13 @@ void Machine::take_reading(Reading reading, Instant now, Effects& effects) {
   if (const bool known = last_.has_value(); life_.observe(reading)) {
     if (known) effects.note("engine_restarted", fmt::format("{}: a new incarnation", options_.engine));
     effects.persist.push_back({kept_name(options_.engine), life_.text()});
-    slowness_ = {};
+    learner_.restart();
     last_.reset();
     sizes_next_ = never_yet;
     say_profile(now, effects);
   }
   if (!reading.kv_capacity_tokens) reading.kv_capacity_tokens = said_kv_tokens_;
-  measure(reading, now);
+  measure(reading, now, effects);
   const std::string names = joined(reading.names);
   if (last_ && names != signal_.names_matched)
     effects.note("metric_names_changed", fmt::format("{}: now {}", options_.engine, names));
@@ -143,14 +144,14 @@ void Machine::take_reading(Reading reading, Instant now, Effects& effects) {
   say_signal(now, effects);
 }
 
-void Machine::measure(const Reading& reading, Instant now) {
+void Machine::measure(const Reading& reading, Instant now, Effects& effects) {
   if (!last_) return;
-  if (const auto sample = step_between(*last_, reading, now - last_at_, options_.kv_tokens))
-    slowness_.observe(*sample, options_.curve, now - last_at_);
-  else if (reading.running && *reading.running == 0)
-    slowness_.idle(now - last_at_);
-  signal_.slowness = slowness_.value();
-  signal_.slowness_samples = slowness_.samples();
+  const std::uint64_t number = learner_.curve().number;
+  learner_.observe(*last_, reading, now - last_at_, options_.kv_tokens, now);
+  signal_.slowness = learner_.slowness();
+  signal_.slowness_samples = learner_.samples();
+  signal_.refused_readings = learner_.refused();
+  if (learner_.curve().number != number) say_profile(now, effects);
   if (const auto tpot = mean_between(last_->token_time, reading.token_time)) signal_.tpot_s = sane(tpot, 1e4);
   if (const auto ttft = mean_between(last_->first_token_time, reading.first_token_time))
     signal_.ttft_s = sane(ttft, 1e5);
@@ -177,10 +178,24 @@ void Machine::say_profile(Instant now, Effects& effects) {
   out.cluster = options_.cluster;
   out.engine = options_.engine;
   out.incarnation = life_.incarnation();
-  out.step_s = options_.curve.a_s;
-  out.per_sequence_s = options_.curve.b_s;
-  out.per_context_token_s = options_.curve.k_s;
-  out.per_prefill_token_s = options_.curve.c_s;
+  const Curve& curve = learner_.curve();
+  out.step_s = curve.step.a_s;
+  out.per_sequence_s = curve.step.b_s;
+  out.per_context_token_s = curve.step.k_s;
+  out.per_prefill_token_s = curve.step.c_s;
+  out.curve = signal_.curve = curve.number;
+  out.slowness = signal_.slowness = learner_.slowness();
+  out.samples = curve.observations;
+  out.least_batch = curve.least_batch;
+  out.most_batch = curve.most_batch;
+  if (curve.fit) {
+    const auto& covariance = curve.fit->log_covariance;
+    for (std::size_t i = 0; i < covariance.size(); ++i) {
+      out.variance.push_back(covariance[i][i]);
+      out.covariance.insert(out.covariance.end(), covariance[i].begin() + static_cast<std::ptrdiff_t>(i),
+                            covariance[i].end());
+    }
+  }
   out.kv_tokens = options_.kv_tokens;
   out.max_batch = options_.max_batch;
   out.models = options_.models;
@@ -235,6 +250,7 @@ View Machine::view() const {
   out.standing.state = fmt::format(
       "{}: {}", options_.engine, last_ || signal_.failed_readings ? name_of(signal_.scrape) : "not read yet");
   out.signal = signal_;
+  out.curve = learner_.curve();
   return out;
 }
 

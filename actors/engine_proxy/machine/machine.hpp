@@ -1,6 +1,6 @@
 // The engine-proxy: reads one engine's own interface and says what it knows and how old that is.
 //
-//   on_wake --StartScrape--> shell --ScrapeResult--> adapter --Reading--> life, slowness --> engine_signal
+//   on_wake --StartScrape--> shell --ScrapeResult--> adapter --Reading--> life, curve --> engine_signal, engine_profile
 //
 // A reading that fails is said too, with the last good facts and their age: silence and bad news are different things.
 #pragma once
@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "actors/engine_proxy/machine/curve.hpp"
 #include "actors/engine_proxy/machine/life.hpp"
-#include "actors/engine_proxy/machine/slowness.hpp"
 #include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
 
@@ -62,6 +62,7 @@ struct Options {
 struct View {
   kit::Standing standing;
   schema::EngineSignal signal;  ///< as said last
+  Curve curve;
 };
 
 class Machine {
@@ -86,7 +87,7 @@ class Machine {
   void take_sizes(const Reading& reading, Instant now, Effects& effects);
   void take_failure(schema::ScrapeState state, std::string detail, Instant now, Effects& effects);
   void watch_identity(const ScrapeResult& result, Instant now, Effects& effects);
-  void measure(const Reading& reading, Instant now);
+  void measure(const Reading& reading, Instant now, Effects& effects);
   void say_signal(Instant now, Effects& effects);
   void say_profile(Instant now, Effects& effects);
   void start_scrape(Instant now, Effects& effects);
@@ -95,7 +96,7 @@ class Machine {
   Options options_;
   const Adapter* adapter_;
   Life life_;
-  Slowness slowness_;
+  CurveLearner learner_;
   std::optional<Reading> last_;  ///< the last good one
   Instant last_at_ = never_yet;
   std::optional<double> said_kv_tokens_;  ///< by a page that is read seldom

@@ -18,6 +18,10 @@ double prompt_tokens_computed(const Reading& before, const Reading& after) {
   return std::max(0.0, grown(before.prompt_tokens_total, after.prompt_tokens_total) -
                            grown(before.cached_tokens_total, after.cached_tokens_total));
 }
+
+/// Of the mean batch's tokens, those that wait for a prompt: its step comes before it joins the batch, so that half a
+/// sequence less than the span's mean is there.
+double tokens_beside_a_prompt(double running) { return std::max(0.0, 1 - 0.5 / running); }
 }  // namespace
 
 std::optional<StepSample> step_between(const Reading& before, const Reading& after, Duration between,
@@ -44,7 +48,8 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
   if (after.kv_usage)
     out.context_tokens = *after.kv_usage * after.kv_capacity_tokens.value_or(declared_kv_tokens);
   const double computed = prompt_tokens_computed(before, after);
-  out.prefill_tokens = steps > 0 ? computed / steps : computed * out.step_s / seconds;
+  out.prefill_tokens =
+      steps > 0 ? computed / steps * tokens_beside_a_prompt(out.running) : computed * out.step_s / seconds;
   return out;
 }
 
@@ -53,15 +58,15 @@ double predicted_step_s(const StepSample& sample, const optimizer::StepTime& dec
          declared.c_s * sample.prefill_tokens;
 }
 
-void Slowness::observe(const StepSample& sample, const optimizer::StepTime& declared, Duration between) {
-  const double predicted = predicted_step_s(sample, declared);
-  if (predicted <= 0) return;
-  const double ratio = std::clamp(sample.step_s / predicted, least, most);
-  const double exposure = predicted * sample.tokens;
-  const double deviation = samples_ == 0 ? 0 : std::log(ratio / value()) / least_noise;
-  level_.observe({ratio * exposure, exposure}, deviation,
-                 std::exp(-to_seconds(between) / to_seconds(memory)));
+bool Slowness::observe(const StepSample& sample, double predicted_s, double variance, Duration between) {
+  if (predicted_s <= 0) return false;
+  const double ratio = std::clamp(sample.step_s / predicted_s, least, most);
+  const double exposure = predicted_s * sample.tokens;
+  const double noise = std::sqrt(least_noise * least_noise + variance);
+  const double deviation = samples_ == 0 ? 0 : std::log(ratio / value()) / noise;
   ++samples_;
+  return level_.observe({ratio * exposure, exposure}, deviation,
+                        std::exp(-to_seconds(between) / to_seconds(memory)));
 }
 
 void Slowness::idle(Duration since_last) {

@@ -1,4 +1,4 @@
-// How much slower than its declared curve an engine is: measured over predicted time per output token.
+// How much slower than the curve believed of it an engine is: measured over predicted time per output token.
 #pragma once
 
 #include <optional>
@@ -36,11 +36,14 @@ class Slowness {
   static constexpr double least = 0.05, most = 50;
   static constexpr Duration memory = 20s;
   static constexpr Duration forget_half_life =
-      60s;  ///< an idle engine drifts back to its declared curve, else one that
+      60s;  ///< an idle engine drifts back to its curve, else one that
             ///< was slow once would never be tried again
 
-  /// `between`: the time that the sample covers.
-  void observe(const StepSample& sample, const optimizer::StepTime& declared, Duration between);
+  /// `predicted_s`: by the curve, of what the step had to do; `variance`: of the logarithm of that prediction. `between`:
+  /// the time that the sample covers. True if the engine's speed has stepped.
+  bool observe(const StepSample& sample, double predicted_s, double variance, Duration between);
+  /// The curve has changed: it now predicts `factor` times as much as before.
+  void rebase(double factor) { level_.move_to(level_.value() / factor); }
   void idle(Duration since_last);
   double value() const;
   std::uint64_t samples() const { return samples_; }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actors/kit/shape/curve.hpp"
+
 namespace signalbox::global_optimizer {
 
 namespace {
@@ -35,7 +37,8 @@ optimizer::EngineState engine_state(const schema::EngineRow& row, const kit::Pic
     if (p.kv_tokens > 0) out.kv_tokens = p.kv_tokens;
     if (p.max_batch > 0) out.max_batch = p.max_batch;
   }
-  if (known.signal && now - known.heard_at <= slowness_lifetime) out.step.slowness = known.signal->slowness;
+  if (known.signal && now - known.heard_at <= slowness_lifetime)
+    out.step.slowness = kit::slowness_for(known.profile, known.signal).value_or(1.0);
   out.availability = availability(known.verdict);
   return out;
 }

@@ -25,7 +25,7 @@ constexpr double accusing = 3;
 /// Share of failures from which an engine is degraded, and suspect.
 constexpr double degraded_share = 0.2;
 constexpr double suspect_share = 0.7;
-/// Measured over declared time per token from which an engine is called slow. The plan already knows its slowness, so
+/// Measured over predicted time per token from which an engine is called slow. The plan already knows its slowness, so
 /// that its capacity is not lowered a second time.
 constexpr double slow_from = 3;
 
@@ -125,7 +125,7 @@ class Judge {
   void slowness() {
     if (e_.signal == nullptr || e_.signal->slowness < slow_from) return;
     find(HealthState::degraded, Why::slow,
-         fmt::format("{:.1f} times slower than declared", e_.signal->slowness));
+         fmt::format("{:.1f} times slower than its curve", e_.signal->slowness));
   }
 
   const Evidence& e_;

@@ -1,0 +1,209 @@
+#include "actors/engine_proxy/machine/curve.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace signalbox::engine_proxy {
+
+namespace {
+
+using optimizer::Load;
+using optimizer::Observation;
+
+/// Of what a profile declares: right within a factor of two, mostly. What a token of context costs is known least.
+constexpr optimizer::ParameterArray declared_deviation{0.5, 0.5, 1.0, 0.5};
+/// Where none is declared: a mid-sized model on a recent accelerator, known to an order of magnitude.
+constexpr optimizer::StepTime undeclared{0.015, 3e-4, 1e-8, 5e-5, 1.0};
+constexpr optimizer::ParameterArray undeclared_deviation{1.5, 1.5, 1.5, 1.5};
+/// Of the time per token in one window, at the least.
+constexpr optimizer::FitOptions fit_options{.tpot_noise = 0.03};
+/// A fit on few observations is surer of itself than it should be: its variance counts this much in the search for steps.
+constexpr double doubt_of_fit = 4;
+/// So many observations within so many batch sizes of the present one are a memory of how fast the engine was there.
+constexpr std::size_t memory_needed = 3;
+constexpr int batches_near = 2;
+/// Windows that tell where the load is now.
+constexpr std::size_t latest_windows = 3;
+/// Readings that came this long before a step was believed may be of either side.
+constexpr Duration doubtful = 2500ms;
+/// The batch that an engine states and the one that its tokens imply may differ by this factor and number.
+constexpr double batch_slack = 2.5, batch_slack_sequences = 3;
+/// A curve is replaced where its predictions move by more than this.
+constexpr double least_change = 0.02;
+/// The curve is asked beyond the loads seen as well: a plan may go there.
+constexpr double beyond = 2;
+
+optimizer::Prior prior_of(const optimizer::StepTime& declared) {
+  if (declared.a_s > 0)
+    return {{declared.a_s, declared.b_s, declared.k_s, declared.c_s, 1.0}, declared_deviation};
+  return {undeclared, undeclared_deviation};
+}
+
+/// One step as the fit takes it: per sequence, and per output token of it.
+Load load_of(double running, double context_tokens, double prefill_tokens) {
+  return {running, {prefill_tokens / running, 1.0, context_tokens / running}};
+}
+
+int batch_of(double running) {
+  return static_cast<int>(std::floor(std::log(running) / std::log(CurveLearner::batch_ratio)));
+}
+
+/// In a span of `seconds`, N sequences get N * seconds / step_s tokens.
+bool contradicts(const StepSample& sample, const Reading& before, const Reading& after, double seconds) {
+  if (!std::isfinite(sample.step_s) || !std::isfinite(sample.running) || sample.running <= 0) return true;
+  if (after.kv_usage && (*after.kv_usage < 0 || *after.kv_usage > 1)) return true;
+  const double implied = sample.tokens * sample.step_s / seconds;
+  const double most = std::max(*before.running, *after.running),
+               least = std::min(*before.running, *after.running);
+  return implied > batch_slack * most + batch_slack_sequences ||
+         implied * batch_slack + batch_slack_sequences < least;
+}
+
+}  // namespace
+
+CurveLearner::CurveLearner(const optimizer::StepTime& declared)
+    : prior_(prior_of(declared)), declared_(declared) {
+  curve_.step = declared;
+  curve_.step.slowness = 1;
+}
+
+void CurveLearner::restart() {
+  const std::uint64_t number = curve_.number, refused = refused_;
+  *this = CurveLearner(declared_);
+  curve_.number = number == 0 ? 0 : number + 1;
+  refused_ = refused;
+}
+
+/// Of the logarithm of the time that the curve predicts. A profile declared as such is taken at its word until it is
+/// tested: its error is a slowness like any other.
+double CurveLearner::variance_at(const Load& load) const {
+  return curve_.fit ? doubt_of_fit * optimizer::predicted_variance(*curve_.fit, load) : 0;
+}
+
+Lesson CurveLearner::observe(const Reading& before, const Reading& after, Duration between,
+                             double declared_kv_tokens, Instant now) {
+  if (after.running && *after.running == 0) {
+    slowness_.idle(between);
+    window_ = {};
+    return Lesson::idle;
+  }
+  if (between > furthest_apart) {
+    window_ = {};
+    ++refused_;
+    return Lesson::stale;
+  }
+  const auto sample = step_between(before, after, between, declared_kv_tokens);
+  if (!sample) return Lesson::idle;
+  if (contradicts(*sample, before, after, to_seconds(between))) {
+    window_ = {};
+    ++refused_;
+    return Lesson::contradictory;
+  }
+  const Load load = load_of(sample->running, sample->context_tokens, sample->prefill_tokens);
+  if (slowness_.observe(*sample, predicted_step_s(*sample, curve_.step), variance_at(load), between) &&
+      remembers(sample->running, now))
+    begin_regime(now);
+  else
+    add(*sample, between, now);
+  return Lesson::learnt;
+}
+
+/// Whether the engine's speed in this regime is known at such a batch. If not, it is the curve that is wrong there, and the
+/// next fit will tell; until then the slowness alone makes up for it.
+bool CurveLearner::remembers(double running, Instant now) const {
+  const int batch = batch_of(running);
+  std::size_t known = 0;
+  for (auto near = observed_.lower_bound(batch - batches_near);
+       near != observed_.end() && near->first <= batch + batches_near; ++near)
+    known += static_cast<std::size_t>(
+        std::count_if(near->second.begin(), near->second.end(),
+                      [&](const Observed& o) { return o.regime == regime_ && now - o.at >= doubtful; }));
+  return known >= memory_needed;
+}
+
+void CurveLearner::begin_regime(Instant now) {
+  window_ = {};
+  latest_.clear();
+  for (auto& [batch, kept] : observed_)
+    std::erase_if(kept, [&](const Observed& o) { return o.regime == regime_ && now - o.at < doubtful; });
+  if (!curve_.fit) {  // what came before the first fit is of no shape yet: the curve keeps the scale
+    observed_.clear();
+    new_observations_ = 0;
+    return;
+  }
+  ++regime_;
+}
+
+/// Means over a second: one reading's prompts are often paid for by the next one's tokens.
+void CurveLearner::add(const StepSample& sample, Duration between, Instant now) {
+  window_.seconds += to_seconds(between);
+  window_.tokens += sample.tokens;
+  window_.time_s += sample.tokens * sample.step_s;
+  window_.running += sample.tokens * sample.running;
+  window_.context += sample.tokens * sample.context_tokens;
+  window_.prefill += sample.tokens * sample.prefill_tokens;
+  if (window_.seconds < to_seconds(window) || window_.tokens < window_tokens) return;
+  const double n = window_.running / window_.tokens;
+  const Observation what{load_of(n, window_.context / window_.tokens, window_.prefill / window_.tokens),
+                         window_.time_s / window_.tokens,
+                         {}};
+  window_ = {};
+  latest_.push_back(what.load);
+  if (latest_.size() > latest_windows) latest_.pop_front();
+  auto& kept = observed_[batch_of(n)];
+  kept.push_back({what, regime_, now});
+  if (kept.size() > kept_per_batch) kept.pop_front();
+  ++new_observations_;
+  if (new_observations_ >= (curve_.fit ? next_fit : first_fit)) fit();
+}
+
+void CurveLearner::fit() {
+  new_observations_ = 0;
+  if (regime_ > 0) scale_[regime_] = slowness_.value();
+  const std::vector<Observation> data = at_own_scale();
+  const auto fitted = optimizer::fit_curve(data, prior_, fit_options);
+  if (!fitted || !fitted->converged || !worth_adopting(*fitted, data)) return;
+  double change = 0;  // of what is predicted of the present load, which the slowness speaks of
+  for (const Load& load : latest_)
+    if (curve_.step.a_s > 0)
+      change += std::log(optimizer::tpot_s(fitted->step, load) / optimizer::tpot_s(curve_.step, load));
+  slowness_.rebase(std::exp(change / static_cast<double>(latest_.size())));
+  const auto [least, most] = std::minmax_element(data.begin(), data.end(), [](const auto& a, const auto& b) {
+    return a.load.sequences < b.load.sequences;
+  });
+  curve_ = {fitted->step, curve_.number + 1,     *fitted,
+            data.size(),  least->load.sequences, most->load.sequences};
+}
+
+/// All kept observations as an engine of slowness 1 would have made them. Forgets regimes of which none is left.
+std::vector<Observation> CurveLearner::at_own_scale() {
+  std::vector<Observation> out;
+  std::map<std::uint64_t, double> used;
+  for (const auto& [batch, kept] : observed_)
+    for (const Observed& o : kept) {
+      out.push_back(o.what);
+      const auto scale = scale_.find(o.regime);
+      if (scale == scale_.end()) continue;
+      out.back().tpot_s /= scale->second;
+      used.insert(*scale);
+    }
+  scale_ = std::move(used);
+  return out;
+}
+
+bool CurveLearner::worth_adopting(const optimizer::CurveFit& fit,
+                                  const std::vector<Observation>& data) const {
+  if (!curve_.fit) return true;
+  const auto moves = [&](const Load& load, double limit) {
+    return std::abs(std::log(optimizer::tpot_s(fit.step, load) / optimizer::tpot_s(curve_.step, load))) >
+           limit;
+  };
+  Load far = data.back().load;
+  far.sequences *= beyond;
+  const double least_sure = std::sqrt(variance_at(far)),
+               sure = std::sqrt(optimizer::predicted_variance(fit, far));
+  return sure < 0.7 * least_sure || moves(far, 2 * least_change) ||
+         std::any_of(data.begin(), data.end(), [&](const auto& o) { return moves(o.load, least_change); });
+}
+
+}  // namespace signalbox::engine_proxy
