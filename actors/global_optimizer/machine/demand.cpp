@@ -9,19 +9,13 @@ namespace {
 
 /// Until something was measured.
 constexpr double guessed_prompt_tokens = 500, guessed_output_tokens = 128;
-/// The planned rate lies this many standard deviations of a Poisson count over `quantile_window` above the level.
-constexpr double quantile_sigmas = 1.0;
-constexpr Duration quantile_window = 4s;
+/// Looks that are kept to tell whether a class shares a step.
+constexpr std::size_t recent_looks = 8;
+/// A rate that was taken over from all classes counts as seen for so long, at the most.
+constexpr Duration most_worth = 6s;
 
 double kept_share(Duration period, Duration memory) {
   return std::exp(-to_seconds(period) / to_seconds(memory));
-}
-
-/// How far a count lies from the level's, in standard deviations of a Poisson count (Anscombe's transform), given that
-/// the level itself rests on counts.
-double deviation_of(double count, double seconds, const optimizer::Level& level) {
-  const auto stable = [](double n) { return 2 * std::sqrt(n + 0.375); };
-  return (stable(count) - stable(level.value() * seconds)) / std::sqrt(1 + seconds / level.exposure());
 }
 
 }  // namespace
@@ -47,27 +41,51 @@ void DemandBook::hear(const schema::DemandReport& report, const Digest& policy, 
   // Reports come a little early and late, and some are lost: those do not mean that nobody came.
   const Duration covered = now - cluster.looked_at;
   if (covered < bucket * 4 / 5) return;
-  look(cluster, std::min(covered, 2 * std::max(report.period, bucket)));
+  look(cluster, std::min(covered, 2 * std::max(report.period, bucket)), now);
   cluster.looked_at = now;
 }
 
 /// Of a class that is new in a cluster that was heard before it is known that nobody asked for it until now.
 DemandBook::ClassDemand& DemandBook::row_of(Cluster& cluster, ClassIndex c) {
   const auto [row, added] = cluster.classes.try_emplace(c);
-  const Duration silent = std::min(rate_memory, cluster.looked_at - cluster.first_heard_at);
-  if (added && silent > Duration{}) row->second.rate.observe({0, to_seconds(silent)}, 0, 1);
+  const Duration silent = std::min(optimizer::Forecast::memory, cluster.looked_at - cluster.first_heard_at);
+  if (added && silent > Duration{}) row->second.rate.was_silent(to_seconds(silent));
   return row->second;
 }
 
-void DemandBook::look(Cluster& cluster, Duration covered) {
+void DemandBook::look(Cluster& cluster, Duration covered, Instant now) {
   const double seconds = to_seconds(covered), keep_shape = kept_share(covered, shape_memory);
+  double arrived = 0;
   for (auto& [c, demand] : cluster.classes) {
-    const double deviation =
-        demand.rate.exposure() > 0 ? deviation_of(demand.arrived, seconds, demand.rate) : 0;
-    demand.rate.observe({demand.arrived, seconds}, deviation, kept_share(covered, rate_memory));
+    arrived += demand.arrived;
+    demand.rate.observe(demand.arrived, seconds, now);
+    demand.recent.push_back({demand.arrived, seconds});
+    if (demand.recent.size() > recent_looks) demand.recent.pop_front();
     demand.arrived = 0;
     for (double* sum : {&demand.offered, &demand.prompt, &demand.finished, &demand.cached, &demand.output})
       *sum *= keep_shape;
+  }
+  const double before = cluster.all.rate_per_s();
+  if (cluster.all.observe(arrived, seconds, now)) share_step(cluster, before);
+}
+
+/// All classes together have stepped. Each whose own last requests are likelier after a step like that than without one steps
+/// as well, and rests on the requests of all.
+void DemandBook::share_step(Cluster& cluster, double before_per_s) {
+  const double after_per_s = cluster.all.level_per_s();
+  if (before_per_s <= 0 || after_per_s <= 0) return;
+  const double factor = after_per_s / before_per_s;
+  for (auto& [c, demand] : cluster.classes) {
+    const double rate = demand.rate.level_per_s();
+    optimizer::Tally seen;
+    for (auto look = demand.recent.rbegin();
+         look != demand.recent.rend() && seen.exposure < cluster.all.exposure() - 1e-9; ++look)
+      seen.amount += look->amount, seen.exposure += look->exposure;
+    if (rate <= 0 || demand.rate.exposure() <= seen.exposure) continue;  // has stepped by itself
+    const double likelier = seen.amount * std::log(factor) - rate * seen.exposure * (factor - 1);
+    if (likelier <= 0) continue;
+    const double worth = std::min(seen.exposure * after_per_s / (rate * factor), to_seconds(most_worth));
+    demand.rate.restart(rate * factor, std::max(worth, seen.exposure));
   }
 }
 
@@ -84,9 +102,9 @@ Expected DemandBook::of(const ClusterName& cluster, ClassIndex c, Instant now) c
   const ClassDemand& sums = found ? *found : nothing;
   Expected out;
   out.measured = sums.offered > 0.5;
-  out.rate_per_s = sums.rate.value() < 1e-4 ? 0 : sums.rate.value();
-  out.planned_per_s =
-      out.rate_per_s + quantile_sigmas * std::sqrt(out.rate_per_s / to_seconds(quantile_window));
+  const bool asked = sums.rate.level_per_s() >= 1e-4;
+  out.rate_per_s = asked ? sums.rate.rate_per_s() : 0;
+  out.planned_per_s = asked ? sums.rate.upper_per_s() : 0;
   const double prompt = out.measured ? std::max(1.0, sums.prompt / sums.offered) : guessed_prompt_tokens;
   const double cached = sums.finished > 0.5 ? std::clamp(sums.cached / sums.finished, 0.0, 0.99 * prompt) : 0;
   const double output =

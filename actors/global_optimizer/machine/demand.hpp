@@ -2,26 +2,26 @@
 // together: what one no longer gets the others do.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <utility>
 
 #include "messages/schema/traffic.hpp"
-#include "optimizer/model/level.hpp"
+#include "optimizer/model/forecast.hpp"
 #include "optimizer/model/service_curve.hpp"
 
 namespace signalbox::global_optimizer {
 
 /// The demand of one class in one cluster, as a plan should expect it.
 struct Expected {
-  double rate_per_s = 0;     ///< the level of late
-  double planned_per_s = 0;  ///< an upper quantile for the next period: what the plan must be right for
+  double rate_per_s = 0;     ///< expected now
+  double planned_per_s = 0;  ///< an upper quantile for the next periods: what the plan must be right for
   optimizer::RequestShape shape;
   bool measured = false;  ///< else the shape is a guess
 };
 
 class DemandBook {
  public:
-  static constexpr Duration rate_memory = 30s;  ///< time constant while no step is seen
   static constexpr Duration shape_memory = 60s;
   static constexpr Duration bucket = 500ms;  ///< least time that one look at the rates covers
   static constexpr Duration lifetime = 10s;  ///< of a cluster whose routers report no more
@@ -34,17 +34,20 @@ class DemandBook {
 
  private:
   struct ClassDemand {
-    optimizer::Level rate{8};
-    double arrived = 0;                                                    ///< since the last look
+    optimizer::Forecast rate;
+    double arrived = 0;                   ///< since the last look
+    std::deque<optimizer::Tally> recent;  ///< the last looks, requests and seconds
     double offered = 0, prompt = 0, finished = 0, cached = 0, output = 0;  ///< decayed over shape_memory
   };
   struct Cluster {
     Instant first_heard_at = never_yet, heard_at = never_yet;
     Instant looked_at = never_yet;
+    optimizer::Forecast all;  ///< of all classes together: what changes for everybody shows there first
     std::map<ClassIndex, ClassDemand> classes;
   };
   static ClassDemand& row_of(Cluster& cluster, ClassIndex c);
-  static void look(Cluster& cluster, Duration covered);
+  static void look(Cluster& cluster, Duration covered, Instant now);
+  static void share_step(Cluster& cluster, double before_per_s);
   /// Null if it was never asked for, or not heard of lately.
   const ClassDemand* find(const ClusterName& cluster, ClassIndex c, Instant now) const;
   std::map<ClusterName, Cluster> clusters_;
