@@ -136,7 +136,7 @@ struct WeightRow {
 };
 
 /// Why a limit holds a price up.
-enum class Binding : std::uint8_t { none, capacity, kv_memory, weight_cap, domain_cap, health, churn };
+enum class Binding : std::uint8_t { none, capacity, kv_memory, weight_cap, domain_cap, health, churn, batch };
 
 /// One engine's price: what one more second of its time costs everybody who shares it.
 struct PriceRow {
@@ -223,6 +223,7 @@ struct RunnerUpRow {
   EngineIndex engine;
   double reduced_cost_s = 0;
   LosingReason reason = LosingReason::dearer;
+  double less_loaded = 0;
   static constexpr auto fields() {
     using T = RunnerUpRow;
     return std::tuple{
@@ -231,7 +232,31 @@ struct RunnerUpRow {
         field(3, "reduced_cost_s", &T::reduced_cost_s, "how much cheaper a request there would have to be")
             .unit("s")
             .within(-1e6, 1e9),
-        field(4, "reason", &T::reason, "why it lost")};
+        field(4, "reason", &T::reason, "why it lost"),
+        field(5, "less_loaded", &T::less_loaded,
+              "share of its load that would have to go for the class to use it; over 1: not even if it were "
+              "idle; 0: "
+              "not said")
+            .unit("share")
+            .within(0, 2)};
+  }
+};
+
+/// The parts of what a plan is expected to cost.
+enum class CostPart : std::uint8_t { network, egress, cache, service, congestion, churn, shed };
+
+/// One of them, for the whole fleet.
+struct CostRow {
+  static constexpr bool columnar = true;
+  CostPart part = CostPart::network;
+  double cost = 0;
+  static constexpr auto fields() {
+    using T = CostRow;
+    return std::tuple{
+        field(1, "part", &T::part, "the part"),
+        field(2, "cost", &T::cost, "seconds of latency that accrue in a second; negative: saved")
+            .unit("s/s")
+            .within(-1e15, 1e15)};
   }
 };
 
@@ -251,7 +276,7 @@ struct CoverRow {
 /// A verified plan as published for one cluster. Full and idempotent; the highest version wins.
 struct RoutingSnapshot {
   static constexpr MessageInfo info{21,
-                                    1,
+                                    2,
                                     "routing_snapshot",
                                     "snapshot/<cluster>/<optimizer>/",
                                     "the routing weights of one cluster, with the prices that explain them",
@@ -277,6 +302,8 @@ struct RoutingSnapshot {
   double lower_bound = 0;
   double gap = 0;
   std::string cause;
+  std::vector<CostRow> costs;
+  double moved = 0;
 
   static constexpr auto fields() {
     using T = RoutingSnapshot;
@@ -301,6 +328,11 @@ struct RoutingSnapshot {
         field(15, "lower_bound", &T::lower_bound, "no plan can cost less").unit("s/s").within(-1e15, 1e15),
         field(16, "gap", &T::gap, "relative distance between the two").unit("share").within(0, 1e9),
         field(17, "cause", &T::cause, "what changed since the last plan").at_most(512),
+        field(18, "costs", &T::costs, "the objective by its parts, for the whole fleet").at_most(64),
+        field(19, "moved", &T::moved,
+              "share of this cluster's requests that go elsewhere than by the last plan")
+            .unit("share")
+            .within(0, 1),
     };
   }
 };
@@ -390,6 +422,19 @@ struct signalbox::EnumTable<signalbox::schema::Binding> {
       EnumRow{"domain_cap", "the policy caps a failure domain's weight"},
       EnumRow{"health", "its health lowers its capacity"},
       EnumRow{"churn", "moving more would cost more than it gains"},
+      EnumRow{"batch", "its greatest batch is full"},
+  };
+};
+template <>
+struct signalbox::EnumTable<signalbox::schema::CostPart> {
+  static constexpr std::array rows{
+      EnumRow{"network", "round trips from clusters to engines"},
+      EnumRow{"egress", "leaving a region, as seconds"},
+      EnumRow{"cache", "what engines' caches save"},
+      EnumRow{"service", "latency on idle engines"},
+      EnumRow{"congestion", "latency that load causes"},
+      EnumRow{"churn", "moving requests away from where the last plan sent them"},
+      EnumRow{"shed", "refusing requests, at the policy's price"},
   };
 };
 template <>

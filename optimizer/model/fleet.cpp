@@ -77,19 +77,22 @@ std::vector<Mix> engine_mixes(const FleetState& fleet) {
   return mixes;
 }
 
-CongestionCurve curve_of(const EngineState& engine, const Mix& mix, const LoadLimits& limits) {
+CongestionCurve curve_of(const EngineState& engine, const Mix& mix, const LoadLimits& limits,
+                         CeilingReason& reason) {
+  reason = CeilingReason::out_of_service;
   if (engine.availability <= 0.0 || mix.work_s <= 0.0) return {1.0, 1.0, 0.0};
+  reason = CeilingReason::load;
   CongestionCurve curve;
   curve.q = std::max(mix.latency_s / mix.work_s, 1e-9);
   curve.capacity = engine.availability;
   curve.ceiling = limits.load_ceiling * engine.availability;
-  const auto cap_in_flight = [&](double in_flight) {
-    curve.ceiling = std::min(curve.ceiling,
-                             load_at_in_flight(in_flight, mix.plain_latency_s, mix.work_s, curve.capacity));
+  const auto cap_in_flight = [&](double in_flight, CeilingReason why) {
+    const double load = load_at_in_flight(in_flight, mix.plain_latency_s, mix.work_s, curve.capacity);
+    if (load < curve.ceiling) curve.ceiling = load, reason = why;
   };
-  if (engine.max_batch > 0.0) cap_in_flight(engine.max_batch);
+  if (engine.max_batch > 0.0) cap_in_flight(engine.max_batch, CeilingReason::batch);
   if (engine.kv_tokens > 0.0 && mix.held_tokens > 0.0)
-    cap_in_flight(limits.kv_fill * engine.kv_tokens * mix.rate / mix.held_tokens);
+    cap_in_flight(limits.kv_fill * engine.kv_tokens * mix.rate / mix.held_tokens, CeilingReason::kv_memory);
   return curve;
 }
 
@@ -100,8 +103,9 @@ Result<BuiltProblem> build_problem(const FleetState& fleet) {
   BuiltProblem built;
   Problem& problem = built.problem;
   const auto mixes = engine_mixes(fleet);
+  built.ceilings.resize(fleet.engines.size());
   for (std::size_t e = 0; e < fleet.engines.size(); ++e)
-    problem.engines.push_back({curve_of(fleet.engines[e], mixes[e], fleet.limits)});
+    problem.engines.push_back({curve_of(fleet.engines[e], mixes[e], fleet.limits, built.ceilings[e])});
   problem.churn_cost_s = fleet.objective.churn_cost_s;
   std::size_t next = 0;
   for (std::size_t s = 0; s < fleet.traffic.size(); ++s) {

@@ -73,9 +73,13 @@ struct PairParts {
   double service_s = 0;
 };
 
+/// What sets an engine's ceiling: the policy's load ceiling, its batch, its KV memory, or that it is out of service.
+enum class CeilingReason : std::uint8_t { load, batch, kv_memory, out_of_service };
+
 struct BuiltProblem {
   Problem problem;
-  std::vector<PairParts> parts;  ///< by PairIndex
+  std::vector<PairParts> parts;         ///< by PairIndex
+  std::vector<CeilingReason> ceilings;  ///< by EngineIndex
 };
 
 /// Routes to engines without availability are left out. Errors name the row and the number.

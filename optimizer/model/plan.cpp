@@ -107,4 +107,15 @@ double reduced_cost_s(const Problem& problem, const Plan& plan, SourceIndex sour
   return std::max(0.0, p.cost_s + p.work_s * plan.price[p.engine.at()] - plan.source_price_s[source.at()]);
 }
 
+std::optional<double> less_loaded(const Problem& problem, const Plan& plan, SourceIndex source,
+                                  PairIndex pair) {
+  if (reduced_cost_s(problem, plan, source, pair) <= 0.0) return 0.0;
+  const Pair& p = problem.pairs[pair.at()];
+  const CongestionCurve& curve = problem.engines[p.engine.at()].curve;
+  const double affordable = (plan.source_price_s[source.at()] - p.cost_s) / p.work_s;
+  const double load = plan.load[p.engine.at()];
+  if (affordable <= curve.q || load <= 0.0) return std::nullopt;
+  return std::max(0.0, 1.0 - curve.load_at(affordable) / load);
+}
+
 }  // namespace signalbox::optimizer

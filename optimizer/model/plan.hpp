@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -72,5 +73,9 @@ double weight(const Problem& problem, const Plan& plan, SourceIndex source, Pair
 /// How much dearer one request on this pair is than the source's price: 0 where it is used, and for an unused
 /// one "would be used if this much nearer", in seconds.
 double reduced_cost_s(const Problem& problem, const Plan& plan, SourceIndex source, PairIndex pair);
+/// The share of its engine's load that would have to go, all else being as it is, for the source to use this pair: 0 where it
+/// is used. Nothing if it would not be used even on an idle engine.
+std::optional<double> less_loaded(const Problem& problem, const Plan& plan, SourceIndex source,
+                                  PairIndex pair);
 
 }  // namespace signalbox::optimizer

@@ -45,6 +45,18 @@ Table weights_table() {
           {}};
 }
 
+/// "a request costs more there: it would be used if 18 ms nearer or 12 % less loaded"
+std::string why_not_used(const schema::RunnerUpRow& row) {
+  std::string out(sentence_of(row.reason));
+  if (row.reason != schema::LosingReason::dearer && row.reason != schema::LosingReason::full) return out;
+  out += fmt::format(": it would be used if {:.3g} ms nearer", 1e3 * row.reduced_cost_s);
+  if (row.less_loaded > 1)
+    out += ", and not even idle if not";
+  else if (row.less_loaded > 0)
+    out += fmt::format(" or {:.2g} % less loaded", 100 * row.less_loaded);
+  return out;
+}
+
 }  // namespace
 
 std::vector<Table> show_engines(const FleetView& view, Instant now) {
@@ -202,39 +214,54 @@ std::vector<Table> show_routers(const FleetView& view, Instant now) {
   return {table};
 }
 
-std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName& engine) {
+std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName& engine,
+                                const ClusterName& only) {
   Table weights = weights_table();
-  Table lost{"not_used", {{"cluster"}, {"class"}, {"reason"}, {"reduced_cost_s", 4}, {"sentence"}}, {}};
+  Table lost{
+      "not_used",
+      {{"cluster"}, {"class"}, {"engine"}, {"reason"}, {"nearer_s", 4}, {"less_loaded", 3, 1}, {"sentence"}},
+      {}};
   Table price{"price",
               {{"cluster"},
+               {"engine"},
                {"price", 4},
                {"planned_load", 3},
                {"capacity", 3},
+               {"slack", 3},
                {"slowness", 2, 1},
                {"binding"},
                {"sentence"}},
               {}};
+  Table costs{"costs", {{"part"}, {"cost", 3}, {"sentence"}}, {}};
+  Table change{"change", {{"cluster"}, {"version"}, {"moved", 3}, {"cause"}}, {}};
   for (const auto& [cluster, heard] : view.snapshots) {
+    if (!only.empty() && cluster != only) continue;
     const schema::RoutingSnapshot& snapshot = heard.message;
-    const auto is_asked = [&](EngineIndex row) {
-      return engine.empty() || view.engine_name(snapshot.table, row) == engine.str();
-    };
+    const auto name = [&](EngineIndex row) { return view.engine_name(snapshot.table, row); };
+    const auto is_asked = [&](EngineIndex row) { return engine.empty() || name(row) == engine.str(); };
     for (const schema::WeightRow& row : snapshot.weights)
       if (is_asked(row.engine)) add_weight(view, snapshot, row, weights);
-    if (engine.empty()) continue;  // the rest is of one engine
+    if (engine.empty() && only.empty()) continue;  // the rest is of one engine or cluster
     for (const schema::RunnerUpRow& row : snapshot.runners_up)
       if (is_asked(row.engine))
         lost.rows.push_back({cell(cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
-                             cell(name_of(row.reason)), cell(row.reduced_cost_s),
-                             cell(sentence_of(row.reason))});
+                             cell(name(row.engine)), cell(name_of(row.reason)), cell(row.reduced_cost_s),
+                             row.less_loaded > 0 && row.less_loaded <= 1 ? cell(row.less_loaded) : Cell(),
+                             cell(why_not_used(row))});
     for (const schema::PriceRow& row : snapshot.prices)
       if (is_asked(row.engine))
-        price.rows.push_back({cell(cluster.str()), cell(row.price), cell(row.planned_load),
-                              cell(row.capacity), cell(row.slowness), cell(name_of(row.binding)),
-                              cell(sentence_of(row.binding))});
+        price.rows.push_back({cell(cluster.str()), cell(name(row.engine)), cell(row.price),
+                              cell(row.planned_load), cell(row.capacity),
+                              cell(std::max(0.0, row.capacity - row.planned_load)), cell(row.slowness),
+                              cell(name_of(row.binding)), cell(sentence_of(row.binding))});
+    if (costs.rows.empty())  // they are the whole fleet's
+      for (const schema::CostRow& row : snapshot.costs)
+        costs.rows.push_back({cell(name_of(row.part)), cell(row.cost), cell(sentence_of(row.part))});
+    change.rows.push_back(
+        {cell(cluster.str()), version_text(snapshot.version), cell(snapshot.moved), cell(snapshot.cause)});
   }
-  if (engine.empty()) return {weights};
-  return {weights, price, lost};
+  if (engine.empty() && only.empty()) return {weights};
+  return {weights, price, lost, costs, change};
 }
 
 std::vector<Table> show_policy(const FleetView& view, Instant now) {

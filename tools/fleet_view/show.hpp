@@ -18,8 +18,10 @@ Table show_snapshot_terms(const FleetView& view, Instant now, const ClusterName&
 std::vector<Table> show_leader(const FleetView& view, Instant now);
 /// Routers: what they serve by and what they are asked for.
 std::vector<Table> show_routers(const FleetView& view, Instant now);
-/// Why an engine has the weights that it has: its price, what binds, and where it lost.
-std::vector<Table> show_weights(const FleetView& view, Instant now, const EngineName& engine);
+/// The weights; of one engine or cluster also why: prices, slack, what binds, what the engines that are not used would need, the
+/// plan's cost by parts, and what changed since the last plan and why.
+std::vector<Table> show_weights(const FleetView& view, Instant now, const EngineName& engine,
+                                const ClusterName& only = {});
 /// The policy in force and its classes.
 std::vector<Table> show_policy(const FleetView& view, Instant now);
 /// Every process that beats.

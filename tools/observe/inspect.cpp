@@ -50,7 +50,8 @@ bool knows_engines(const FleetView& view, const config::Config& config) {
 constexpr std::array<Subject, 11> all_subjects{{
     {"snapshot", "weights, admit fractions and prices in force, by cluster"},
     {"weights",
-     "the weights alone; with --engine why that engine has them: price, binding limit, where it lost"},
+     "the weights alone; with --engine or --cluster why: prices, limits that bind, what unused engines would "
+     "need, costs, change"},
     {"engines", "verdict, load, speed and share of each engine"},
     {"routers", "what each router serves by and is asked for"},
     {"leader", "who plans, in which term, how fresh its plan is"},
@@ -76,7 +77,7 @@ Inspection inspection_of_plan(std::string_view what) {
   if (what == "weights")
     return {plan_topics, knows_snapshots,
             [](const FleetView& view, const Timeline&, Instant now, const Options& o) {
-              return show_weights(view, now, EngineName(o.engine));
+              return show_weights(view, now, EngineName(o.engine), ClusterName(o.cluster));
             }};
   if (what == "demand")
     return {{"snapshot/", "fleet/", "policy/", "demand/"},

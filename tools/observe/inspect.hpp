@@ -15,7 +15,7 @@ struct InspectOptions {
   cli::SourceOptions source;
   std::string what;
   std::string engine;                ///< of `weights`; empty: all
-  std::string cluster;               ///< of `snapshot`; empty: all
+  std::string cluster;               ///< of `snapshot` and `weights`; empty: all
   std::string sort;                  ///< a column; "-column": the largest first
   std::string filter;                ///< rows that hold this; "column=text": whole, in that column
   std::optional<double> watch_s;     ///< again and again

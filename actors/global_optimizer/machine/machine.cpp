@@ -222,8 +222,8 @@ void Machine::plan(Instant now, Effects& effects) {
   if (solved_)
     warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built->problem),
             optimizer::carried_shed(solved_->problem, solved_->plan, built->problem)};
-  in_flight_ = InFlight{++number_, std::move(facts), built->problem, heard, now};
-  effects.command({number_, std::move(built->problem), std::move(warm)});
+  effects.command({++number_, built->problem, std::move(warm)});
+  in_flight_ = InFlight{number_, std::move(facts), *std::move(built), heard, now};
 }
 
 void Machine::on(const Input& input, Instant now, Effects& effects) {
@@ -234,10 +234,10 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
     solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
   } else {
     optimizer::KeptPlan kept =
-        optimizer::keep_in_force(flight.problem, std::get<SolveDone>(input).plan,
+        optimizer::keep_in_force(flight.built.problem, std::get<SolveDone>(input).plan,
                                  least_gain * flight.facts.policy->objective.weights.churn);
     optimizer::Plan& plan = kept.plan;
-    auto snapshots = snapshots_of(flight.facts, flight.problem, plan, options_.period);
+    auto snapshots = snapshots_of(flight.facts, flight.built, plan, options_.period);
     const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts, kept.stands);
     const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
     if (!published) {
@@ -246,7 +246,7 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
       failed_solves_ = 0;
       alerts_.clear(plan_alert, effects);
       planned_ = std::move(flight.facts);
-      solved_ = Solved{std::move(flight.problem), std::move(plan)};
+      solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
     }
   }
   effects.wake_at(next_due(now));

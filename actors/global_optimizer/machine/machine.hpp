@@ -85,7 +85,7 @@ class Machine {
   struct InFlight {
     std::uint64_t number;
     Facts facts;
-    optimizer::Problem problem;
+    optimizer::BuiltProblem built;
     double coverage;
     Instant since;
   };

@@ -19,18 +19,24 @@ constexpr std::size_t most_runners_up = 8;
 /// moves with every other class's load.
 constexpr double idle_lag = 0.1;
 
+/// Of RunnerUpRow::less_loaded.
+constexpr double not_even_idle = 2;
+/// A reduced cost below this is none: the engine is not used because moving there would gain too little.
+constexpr double no_cost_s = 1e-9;
+
 /// One source's row before it is written down.
 struct Row {
-  std::vector<Share> shares;      ///< one for each allowed engine, ascending
-  std::vector<double> reduced_s;  ///< beside it; infinite without a pair
+  std::vector<Share> shares;        ///< one for each allowed engine, ascending
+  std::vector<double> reduced_s;    ///< beside it; infinite without a pair
+  std::vector<double> less_loaded;  ///< beside it
 };
 
 class Writer {
  public:
-  Writer(const Facts& facts, const optimizer::Problem& problem, const optimizer::Plan& plan)
-      : facts_(facts), problem_(problem), plan_(plan) {
-    for (std::size_t e = 0; e < problem.engines.size(); ++e)
-      room_.push_back(problem.engines[e].curve.ceiling - plan.load[e]);
+  Writer(const Facts& facts, const optimizer::BuiltProblem& built, const optimizer::Plan& plan)
+      : facts_(facts), built_(built), problem_(built.problem), plan_(plan) {
+    for (std::size_t e = 0; e < problem_.engines.size(); ++e)
+      room_.push_back(problem_.engines[e].curve.ceiling - plan.load[e]);
   }
 
   schema::RoutingSnapshot frame(ClusterIndex cluster) const {
@@ -44,6 +50,7 @@ class Writer {
     out.gap = std::max(plan_.certificate.relative_gap, 0.0);  // an optimum's is rounding, of either sign
     out.covers = facts_.covers;
     out.prices = prices();
+    out.costs = costs();
     for (std::size_t c = 0; c < facts_.allowed.size(); ++c)
       out.allowed.push_back({ClassIndex(c), kit::as_bitmap(facts_.allowed[c], facts_.table->engines.size())});
     return out;
@@ -62,7 +69,15 @@ class Writer {
     for (const Share& share : row.shares)
       if (share.weight > 0)
         out.weights.push_back({c, share.engine, share.weight, in_flight(source, share, admit)});
-    add_runners_up(c, row, out);
+    add_runners_up(source, row, out);
+    count_moved(source, row.shares, admit);
+  }
+
+  /// Of the requests of the sources added since the last call.
+  double take_moved() {
+    const double out = planned_ > 0 ? std::clamp(moved_ / planned_, 0.0, 1.0) : 0;
+    moved_ = planned_ = 0;
+    return out;
   }
 
  private:
@@ -75,36 +90,55 @@ class Writer {
     std::size_t pair = s.first_pair;
     for (const EngineIndex e : facts_.allowed[c.at()]) {
       Share share{e, 0, free_rate(source, e)};
-      double reduced = std::numeric_limits<double>::infinity();
+      double reduced = std::numeric_limits<double>::infinity(), relief = not_even_idle;
       if (pair < s.first_pair + s.pair_count && problem_.pairs[pair].engine == e) {
         share.weight = optimizer::weight(problem_, plan_, source, PairIndex(pair));
         reduced = optimizer::reduced_cost_s(problem_, plan_, source, PairIndex(pair));
+        relief = optimizer::less_loaded(problem_, plan_, source, PairIndex(pair)).value_or(not_even_idle);
         ++pair;
       }
       sum += share.weight;
       out.shares.push_back(share);
       out.reduced_s.push_back(reduced);
+      out.less_loaded.push_back(relief);
     }
     if (sum <= 0) spread_idle(source, out.shares);
     return out;
+  }
+
+  /// The shares in force of a source's allowed engines, ascending.
+  const double* in_force(SourceIndex source) const {
+    const auto& routes = facts_.fleet.routes;
+    const auto route = std::lower_bound(routes.begin(), routes.end(), source,
+                                        [](const auto& r, SourceIndex s) { return r.source < s; });
+    return facts_.in_force.data() + (route - routes.begin());
   }
 
   /// By free capacity, or as in force while that is about the same.
   void spread_idle(SourceIndex source, std::vector<Share>& shares) const {
     for (Share& share : shares) share.weight = share.room;
     normalise(shares);
-    const auto& routes = facts_.fleet.routes;
-    auto route = std::lower_bound(routes.begin(), routes.end(), source,
-                                  [](const auto& r, SourceIndex s) { return r.source < s; });
-    const double* in_force = facts_.in_force.data() + (route - routes.begin());
+    const double* before = in_force(source);
     double sum = 0, apart = 0;
     for (std::size_t i = 0; i < shares.size(); ++i) {
-      if (in_force[i] > 0 && shares[i].room <= 0) return;
-      sum += in_force[i];
-      apart += std::abs(in_force[i] - shares[i].weight) / 2;
+      if (before[i] > 0 && shares[i].room <= 0) return;
+      sum += before[i];
+      apart += std::abs(before[i] - shares[i].weight) / 2;
     }
     if (std::abs(sum - 1) > 1e-6 || apart > idle_lag) return;
-    for (std::size_t i = 0; i < shares.size(); ++i) shares[i].weight = in_force[i];
+    for (std::size_t i = 0; i < shares.size(); ++i) shares[i].weight = before[i];
+  }
+
+  void count_moved(SourceIndex source, const std::vector<Share>& shares, double admit) {
+    if (facts_.in_force.empty()) return;
+    const double rate = facts_.expected[source.at()].planned_per_s * admit;
+    const double* before = in_force(source);
+    double sum = 0, apart = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      sum += before[i], apart += std::abs(before[i] - shares[i].weight) / 2;
+    if (sum <= 0) return;  // nothing was in force
+    planned_ += rate;
+    moved_ += rate * apart;
   }
 
   /// Requests of this source per second that the engine could still take.
@@ -167,10 +201,26 @@ class Writer {
       row.capacity = problem_.engines[e].curve.ceiling;
       row.slowness = std::clamp(engine.step.slowness, 0.05, 100.0);
       if (engine.availability < 1) row.binding = schema::Binding::health;
-      if (is_full(EngineIndex(e))) row.binding = schema::Binding::capacity;
+      if (is_full(EngineIndex(e))) row.binding = ceiling_of(e);
       out.push_back(row);
     }
     return out;
+  }
+
+  schema::Binding ceiling_of(std::size_t e) const {
+    switch (built_.ceilings[e]) {
+      case optimizer::CeilingReason::batch: return schema::Binding::batch;
+      case optimizer::CeilingReason::kv_memory: return schema::Binding::kv_memory;
+      default: return schema::Binding::capacity;
+    }
+  }
+
+  std::vector<schema::CostRow> costs() const {
+    using enum schema::CostPart;
+    const optimizer::ObjectiveParts parts = optimizer::objective_parts(built_, plan_);
+    return {{network, parts.network}, {egress, parts.egress},         {cache, parts.cache},
+            {service, parts.service}, {congestion, parts.congestion}, {churn, parts.churn},
+            {shed, parts.shed}};
   }
 
   bool is_full(EngineIndex e) const {
@@ -179,21 +229,24 @@ class Writer {
     });
   }
 
-  schema::LosingReason losing_reason(EngineIndex e) const {
+  schema::LosingReason losing_reason(EngineIndex e, double reduced_s) const {
     if (facts_.health[e.at()] == HealthState::draining) return schema::LosingReason::draining;
     if (facts_.fleet.engines[e.at()].availability <= 0) return schema::LosingReason::gone;
+    if (reduced_s <= no_cost_s) return schema::LosingReason::dead_band;
     if (is_full(e)) return schema::LosingReason::full;
     return schema::LosingReason::dearer;
   }
 
   /// The nearest first; those without a pair (gone, draining) last.
-  void add_runners_up(ClassIndex c, const Row& row, schema::RoutingSnapshot& out) const {
+  void add_runners_up(SourceIndex source, const Row& row, schema::RoutingSnapshot& out) const {
+    const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
     std::vector<schema::RunnerUpRow> rows;
     for (std::size_t i = 0; i < row.shares.size(); ++i) {
       if (row.shares[i].weight > 0) continue;
       const bool has_pair = std::isfinite(row.reduced_s[i]);
       const EngineIndex e = row.shares[i].engine;
-      rows.push_back({c, e, has_pair ? std::clamp(row.reduced_s[i], 0.0, 1e6) : 1e6, losing_reason(e)});
+      rows.push_back({c, e, has_pair ? std::clamp(row.reduced_s[i], 0.0, 1e6) : 1e6,
+                      losing_reason(e, row.reduced_s[i]), row.less_loaded[i]});
     }
     std::stable_sort(rows.begin(), rows.end(),
                      [](const auto& a, const auto& b) { return a.reduced_cost_s < b.reduced_cost_s; });
@@ -202,16 +255,18 @@ class Writer {
   }
 
   const Facts& facts_;
+  const optimizer::BuiltProblem& built_;
   const optimizer::Problem& problem_;
   const optimizer::Plan& plan_;
+  double moved_ = 0, planned_ = 0;
   std::vector<double> room_;  ///< by EngineIndex: load that may still be added, as the rows so far leave it
 };
 
 }  // namespace
 
-std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::Problem& problem,
+std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::BuiltProblem& built,
                                                   const optimizer::Plan& plan, Duration period) {
-  Writer writer(facts, problem, plan);
+  Writer writer(facts, built, plan);
   std::vector<schema::RoutingSnapshot> out;
   for (std::size_t cluster = 0; cluster < facts.table->clusters.size(); ++cluster) {
     out.push_back(writer.frame(ClusterIndex(cluster)));
@@ -219,6 +274,7 @@ std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const opti
     for (std::size_t s = 0; s < facts.fleet.traffic.size(); ++s)
       if (facts.fleet.traffic[s].cluster == ClusterIndex(cluster))
         writer.add_source(SourceIndex(s), out.back());
+    out.back().moved = writer.take_moved();
   }
   refuse_what_is_too_much(out, facts);
   return out;

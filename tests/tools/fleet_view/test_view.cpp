@@ -108,7 +108,9 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
   hear(view, "o1", table(), at(1s));
   auto s = snapshot(1, 0.25);
   s.prices = {{EngineIndex(1), 0.5, 0.7, 0.8, 1.0, schema::Binding::capacity}};
-  s.runners_up = {{ClassIndex(2), EngineIndex(1), 0.125, schema::LosingReason::dearer}};
+  s.runners_up = {{ClassIndex(2), EngineIndex(1), 0.125, schema::LosingReason::dearer, 0.25}};
+  s.costs = {{schema::CostPart::network, 1.5}};
+  s.moved = 0.125, s.cause = "e2 is degraded";
   hear(view, "o1", s, at(1s));
   BOOST_CHECK_EQUAL(
       as_text(show_weights(view, at(1s), EngineName("e2"))),
@@ -117,12 +119,25 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
       "west     #0     e2      0.2500              2.00  0.5000         0.700     0.800  capacity\n"
       "\n"
       "price\n"
-      "cluster   price  planned_load  capacity  slowness  binding   sentence\n"
-      "west     0.5000         0.700     0.800      1.00  capacity  its engine time is used up to the "
+      "cluster  engine   price  planned_load  capacity  slack  slowness  binding   sentence\n"
+      "west     e2      0.5000         0.700     0.800  0.100      1.00  capacity  its engine time is used "
+      "up to the "
       "headroom\n"
       "\n"
       "not_used\n"
-      "cluster  class  reason  reduced_cost_s  sentence\n"
-      "west     #2     dearer          0.1250  a request costs more there\n");
+      "cluster  class  engine  reason  nearer_s  less_loaded  sentence\n"
+      "west     #2     e2      dearer    0.1250        0.250  a request costs more there: it would be used "
+      "if 125 ms "
+      "nearer or 25 % less loaded\n"
+      "\n"
+      "costs\n"
+      "part      cost  sentence\n"
+      "network  1.500  round trips from clusters to engines\n"
+      "\n"
+      "change\n"
+      "cluster  version  moved  cause\n"
+      "west     1.o1.1   0.125  e2 is degraded\n");
   BOOST_CHECK(show_weights(view, at(1s), EngineName("e1")).front().rows.empty());
+  BOOST_CHECK_EQUAL(show_weights(view, at(1s), {}, ClusterName("west")).size(), 5u);
+  BOOST_CHECK(show_weights(view, at(1s), {}, ClusterName("east")).front().rows.empty());
 }

@@ -122,7 +122,7 @@ Planned plan_for(const Facts& facts, bool keep_order) {
   const auto plan = optimizer::solve(built->problem, {}, {});
   BOOST_REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : plan.error().text()));
   Planned out;
-  out.snapshots = snapshots_of(facts, built->problem, *plan, period);
+  out.snapshots = snapshots_of(facts, *built, *plan, period);
   out.judged = judge(out.snapshots, facts, 1.0);
   for (const auto& snapshot : out.snapshots) {
     const Status sound = schema::check(snapshot);
