@@ -15,10 +15,10 @@
 
 namespace signalbox::schema {
 
-using MessageVariant = std::variant<EngineSignal, EngineProfile, CacheDigest, EngineFarewell,   //
-                                    HealthVerdict, Alert,                                       //
-                                    FleetTable, RoutingSnapshot, KeepAlive, SnapshotReceipt,    //
-                                    DemandReport, OutcomeReport, SentPrefixes, DecisionRecord,  //
+using MessageVariant = std::variant<EngineSignal, EngineProfile, CacheDigest, EngineFarewell,              //
+                                    HealthVerdict, Alert,                                                  //
+                                    FleetTable, RoutingSnapshot, KeepAlive, SnapshotReceipt, Calibration,  //
+                                    DemandReport, OutcomeReport, SentPrefixes, DecisionRecord,             //
                                     Policy, Beat, Order, OrderReceipt>;
 
 template <std::size_t I>

@@ -33,8 +33,9 @@ struct TrafficState {
 struct Route {
   SourceIndex source;  ///< row of FleetState::traffic
   EngineIndex engine;
-  double network_s = 0;      ///< round trip from the cluster to the engine
-  double egress_s = 0;       ///< money for leaving the region, as seconds
+  double network_s = 0;  ///< round trip from the cluster to the engine
+  double egress_s =
+      0;  ///< cost of leaving the region, before its weight: megabytes of a request and its answer
   double cache_value_s = 0;  ///< what the engine's cache saves a request of this source; subtracted
   double reference_per_s =
       0;  ///< requests/s here in the last plan, scaled to the new demand; 0 if the engine is to be left

@@ -264,6 +264,38 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
   return {weights, price, lost, costs, change};
 }
 
+std::vector<Table> show_calibration(const FleetView& view, Instant now) {
+  Table all{"calibration",
+            {{"optimizer"}, {"ratio", 3}, {"windows_off"}, {"headroom", 2}, {"window_s", 1}, {"age_s", 1}},
+            {}};
+  Table latency{"latencies",
+                {{"class"},
+                 {"engine"},
+                 {"requests"},
+                 {"expected_latency_s", 3},
+                 {"latency_s", 3},
+                 {"ratio", 3},
+                 {"expected_first_byte_s", 3},
+                 {"first_byte_s", 3}},
+                {}};
+  Table load{"loads", {{"engine"}, {"expected_load", 3}, {"load", 3}}, {}};
+  for (const auto& [id, heard] : view.calibrations) {
+    const schema::Calibration& c = heard.message;
+    all.rows.push_back({cell(id.str()), cell(c.ratio), count(c.windows_off), cell(c.headroom),
+                        seconds(c.window), seconds(heard.age(now))});
+    for (const schema::CalibrationRow& row : c.rows)
+      latency.rows.push_back(
+          {cell(view.class_name(c.policy, row.request_class)), cell(view.engine_name(c.table, row.engine)),
+           count(row.requests), cell(row.expected_latency_s), cell(row.latency_s),
+           row.expected_latency_s > 0 ? cell(row.latency_s / row.expected_latency_s) : Cell(),
+           cell(row.expected_first_byte_s), cell(row.first_byte_s)});
+    for (const schema::CalibratedLoadRow& row : c.loads)
+      load.rows.push_back(
+          {cell(view.engine_name(c.table, row.engine)), cell(row.expected_load), cell(row.load)});
+  }
+  return {all, latency, load};
+}
+
 std::vector<Table> show_policy(const FleetView& view, Instant now) {
   Table table{"policy", {{"name"}, {"version"}, {"hash"}, {"from", 0, 1}, {"age_s", 1}}, {}};
   Table classes{

@@ -30,6 +30,8 @@ std::vector<Table> show_processes(const FleetView& view, Instant now);
 std::vector<Table> show_demand(const FleetView& view, Instant now);
 /// KV memory and prefix caches of the engines.
 std::vector<Table> show_cache(const FleetView& view, Instant now);
+/// What plans expected and what came, by class and engine, and by engine.
+std::vector<Table> show_calibration(const FleetView& view, Instant now);
 /// Every monitor's word on every engine, with its evidence.
 std::vector<Table> show_health(const FleetView& view, Instant now);
 std::vector<Table> show_alerts(const FleetView& view, Instant now);

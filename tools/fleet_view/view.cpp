@@ -45,6 +45,8 @@ void FleetView::on(const schema::Delivery& delivery, Instant now) {
           outcomes.insert_or_assign(from, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::EngineProfile>) {
           profiles.insert_or_assign(message.engine, std::move(latest));
+        } else if constexpr (std::is_same_v<T, schema::Calibration>) {
+          calibrations.insert_or_assign(from, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::CacheDigest>) {
           caches.insert_or_assign(message.engine, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::SentPrefixes>) {

@@ -41,6 +41,7 @@ class FleetView {
   /// Raised ones, by name and who raised them.
   std::map<std::pair<ProcessName, ProcessName>, Heard<schema::Alert>> alerts;
   std::map<EngineName, Heard<schema::EngineProfile>> profiles;
+  std::map<ProcessName, Heard<schema::Calibration>> calibrations;
   std::map<EngineName, Heard<schema::CacheDigest>> caches;
   std::map<EngineName, std::uint64_t>
       sent_blocks;  ///< prompt blocks sent there, as routers shared while we listened

@@ -47,7 +47,7 @@ bool knows_engines(const FleetView& view, const config::Config& config) {
          });
 }
 
-constexpr std::array<Subject, 11> all_subjects{{
+constexpr std::array<Subject, 12> all_subjects{{
     {"snapshot", "weights, admit fractions and prices in force, by cluster"},
     {"weights",
      "the weights alone; with --engine or --cluster why: prices, limits that bind, what unused engines would "
@@ -60,6 +60,7 @@ constexpr std::array<Subject, 11> all_subjects{{
     {"cache", "KV memory and prefix caches of the engines"},
     {"health", "every monitor's word on every engine, its evidence, and what changed"},
     {"processes", "every process that beats"},
+    {"calibration", "latencies and loads that plans expected, and those that came"},
     {"alerts", "what is raised now"},
 }};
 
@@ -149,6 +150,12 @@ Inspection inspection_of_processes(std::string_view what) {
   if (what == "processes")
     return {{"beat/"}, all_beat, [](const FleetView& view, const Timeline&, Instant now, const Options&) {
               return show_processes(view, now);
+            }};
+  if (what == "calibration")
+    return {{"calibration/", "fleet/", "policy/"},
+            [](const FleetView& view, const config::Config&) { return !view.calibrations.empty(); },
+            [](const FleetView& view, const Timeline&, Instant now, const Options&) {
+              return show_calibration(view, now);
             }};
   return {
       {"alert/", "beat/"}, all_beat, [](const FleetView& view, const Timeline&, Instant now, const Options&) {

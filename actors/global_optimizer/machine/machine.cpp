@@ -21,7 +21,7 @@ constexpr std::uint64_t most_failed_solves = 3;
 /// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
 constexpr double least_gain = 0.2;
 constexpr auto plan_alert = kit::AlertName::plan_held, coverage_alert = kit::AlertName::coverage_low,
-               refused_alert = kit::AlertName::plan_refused;
+               refused_alert = kit::AlertName::plan_refused, off_alert = kit::AlertName::plan_off;
 
 std::uint64_t number_in(const std::string& text) {
   std::uint64_t out = 0;
@@ -46,8 +46,8 @@ const kit::RoleInfo& Machine::role_info() {
       "engine_signal",    "engine_profile", "engine_farewell",  "health_verdict",
       "demand_report",    "outcome_report", "policy",           "beat",
       "snapshot_receipt", "keep_alive",     "routing_snapshot", "order"};
-  static constexpr std::string_view says[] = {"fleet_table", "routing_snapshot", "keep_alive", "alert",
-                                              "order_receipt"};
+  static constexpr std::string_view says[] = {"fleet_table", "routing_snapshot", "keep_alive", "calibration",
+                                              "alert",       "order_receipt"};
   static constexpr kit::RoleInfo info{Role::global_optimizer,
                                       "solves for the routing weights and broadcasts them", hears, says};
   return info;
@@ -62,6 +62,8 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
     plan_due_ = std::min(plan_due_, now + react);
   if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
     if (policy_) demand_.hear(*report, policy_->hash, now);
+  } else if (const auto* outcomes = std::get_if<schema::OutcomeReport>(&delivery.message)) {
+    calibration_.hear(*outcomes);
   } else if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
     hear_policy(*policy, now, effects);
   } else if (const auto* order = std::get_if<schema::Order>(&delivery.message)) {
@@ -81,6 +83,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
                         schema::Severity::critical);
   policy_ = std::make_shared<const policy::CompiledPolicy>(*std::move(compiled));
   demand_.clear();
+  calibration_.clear();
   solved_.reset();
   in_flight_.reset();
   effects.note("policy_taken",
@@ -148,6 +151,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
   if (now >= alive_due_) say_keep_alive(now, effects);
   if (now >= tidy_due_) {
     picture_.forget_old(now);
+    calibrate(now, effects);
     alerts_.repeat_due(now, effects);
     tidy_due_ = now + tidy_every;
   }
@@ -171,7 +175,7 @@ void Machine::stepped_down(Instant, Effects& effects) {
   table_due_ = plan_due_ = alive_due_ = end_of_time;
   in_flight_.reset();
   holding_ = false;
-  for (const auto name : {plan_alert, coverage_alert, refused_alert}) alerts_.clear(name, effects);
+  for (const auto name : {plan_alert, coverage_alert, refused_alert, off_alert}) alerts_.clear(name, effects);
 }
 
 void Machine::resign(std::string_view why, Instant now, Effects& effects) {
@@ -215,6 +219,7 @@ void Machine::plan(Instant now, Effects& effects) {
     return;
   }
   alerts_.clear(coverage_alert, effects);
+  facts.fleet.limits.load_ceiling *= calibration_.headroom();
   auto built = optimizer::build_problem(facts.fleet);
   if (!built) return solve_failed("no_problem", built.error().text(), facts, heard, now, effects);
   keep_shed_order(*policy_, built->problem);
@@ -245,6 +250,7 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
     } else {
       failed_solves_ = 0;
       alerts_.clear(plan_alert, effects);
+      calibration_.expect(flight.facts, flight.built.problem, plan);
       planned_ = std::move(flight.facts);
       solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
     }
@@ -293,6 +299,24 @@ Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Fa
   return {};
 }
 
+/// Only a leader's plans are in force.
+void Machine::calibrate(Instant now, Effects& effects) {
+  if (!election_ || !election_->leads()) return calibration_.clear();
+  auto window = calibration_.close(now);
+  if (!window) return;
+  last_calibration_ = *window;
+  if (calibration_.off())
+    alerts_.raise(
+        off_alert,
+        fmt::format("requests took {:.2f} times as long as plans expected, {} windows in a row; engines are "
+                    "loaded up to {:.0f} % of the policy's ceiling",
+                    window->ratio, window->windows_off, 100 * window->headroom),
+        options_.id.str(), now, effects);
+  else
+    alerts_.clear(off_alert, effects);
+  effects.say(*std::move(window));
+}
+
 void Machine::say_keep_alive(Instant now, Effects& effects) {
   effects.say(
       schema::KeepAlive{{election_->term(), sequence_}, digest_over(in_force_), holding_, coverage(now)});
@@ -318,6 +342,7 @@ View Machine::view() const {
   View out;
   out.holding = holding_;
   out.failed_solves = failed_solves_;
+  out.calibration = last_calibration_;
   kit::Standing& s = out.standing;
   if (!election_) return out;
   s.leads = election_->leads();

@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/global_optimizer/machine/calibration.hpp"
 #include "actors/global_optimizer/machine/demand.hpp"
 #include "actors/global_optimizer/machine/election.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
@@ -63,6 +64,7 @@ struct View {
   double coverage = 0;
   bool holding = false;
   std::uint64_t failed_solves = 0;  ///< in a row
+  schema::Calibration calibration;  ///< of the last window
 };
 
 class Machine {
@@ -108,6 +110,7 @@ class Machine {
   Status publish(std::vector<schema::RoutingSnapshot> snapshots, const Facts& facts, double coverage,
                  std::string cause, Instant now, Effects& effects);
   void say_keep_alive(Instant now, Effects& effects);
+  void calibrate(Instant now, Effects& effects);
   double coverage(Instant now) const;
   std::map<ClusterName, WeightMap> weights_in_force() const;
   Instant next_due(Instant now) const;
@@ -117,6 +120,7 @@ class Machine {
   kit::PolicyPtr policy_;
   kit::Picture picture_;
   DemandBook demand_;
+  CalibrationBook calibration_;
   std::optional<Election> election_;  ///< from the first wake on
   kit::AlertBook alerts_;
   std::vector<schema::RoutingSnapshot> in_force_;  ///< by cluster, the highest version heard or published
@@ -126,6 +130,7 @@ class Machine {
   std::optional<Solved> solved_;
   std::optional<Facts> planned_;  ///< behind the last plan of this term, for the cause of the next
   std::uint64_t failed_solves_ = 0;
+  schema::Calibration last_calibration_;
   bool holding_ = false;
   Instant plan_due_ = end_of_time, alive_due_ = end_of_time, table_due_ = end_of_time, tidy_due_ = never_yet;
 };

@@ -18,6 +18,17 @@ constexpr double floor_cost_factor = 10;
 /// Seconds per request/s moved, for one unit of the policy's churn weight.
 constexpr double churn_unit_s = 0.3;
 
+/// What a token is on the way: text in the prompt, an event of its own in a streamed answer.
+constexpr double bytes_of_prompt_token = 4, bytes_of_answer_token = 250;
+
+/// Megabytes that one request moves between regions, both ways; 0 within one.
+double egress_mb(const schema::ClusterRow& from, const schema::ClusterRow& to,
+                 const optimizer::RequestShape& shape) {
+  if (from.region == to.region) return 0;
+  const double prompt = std::max(0.0, shape.context_tokens - shape.output_tokens / 2);
+  return 1e-6 * (prompt * bytes_of_prompt_token + shape.output_tokens * bytes_of_answer_token);
+}
+
 /// A degraded or starting engine has the capacity that its verdict gives it. A suspect one gets no new flow.
 double availability(const schema::HealthVerdict* verdict) {
   if (!verdict) return 1;
@@ -89,7 +100,9 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
           traffic_state(policy->classes[c], ClusterIndex(from), ClassIndex(c), expected));
       out.expected.push_back(expected);
       for (const EngineIndex e : out.allowed[c]) {
-        optimizer::Route route{source, e, round_trips[table->engines[e.at()].cluster.at()]};
+        const ClusterIndex home = table->engines[e.at()].cluster;
+        optimizer::Route route{source, e, round_trips[home.at()]};
+        route.egress_s = egress_mb(table->clusters[from], table->clusters[home.at()], expected.shape);
         double share = 0;
         if (weights != in_force.end())
           if (const auto w = weights->second.find({ClassIndex(c), e}); w != weights->second.end())

@@ -16,6 +16,7 @@ enum class AlertName : std::uint8_t {
   plan_refused,
   coverage_low,
   term_not_kept,
+  plan_off,
   // of health-monitors
   engines_out,
   panic,
@@ -53,6 +54,9 @@ inline constexpr std::array alert_kinds{
               "the leader hears too little of the fleet to plan anew", "signalbox inspect engines"},
     AlertKind{"term-not-kept", schema::Severity::critical, "platform",
               "an optimizer cannot write its term to disk", "signalbox inspect leader"},
+    AlertKind{"plan-off", schema::Severity::warning, "routing",
+              "requests take a fifth longer than plans expect, for three windows or more",
+              "signalbox inspect calibration"},
     AlertKind{"engines-out", schema::Severity::warning, "engines", "engines are suspect or gone",
               "signalbox inspect engines"},
     AlertKind{"panic", schema::Severity::critical, "engines",
