@@ -66,7 +66,8 @@ std::vector<std::vector<double>> numbers_in(const std::string& path) {
   while (std::getline(text, line)) {
     out.emplace_back();
     std::istringstream cells(line);
-    for (std::string cell; std::getline(cells, cell, ',');) out.back().push_back(std::stod(cell));
+    for (std::string cell; std::getline(cells, cell, ',');)
+      std::from_chars(cell.data(), cell.data() + cell.size(), out.back().emplace_back());
   }
   return out;
 }
