@@ -46,7 +46,7 @@ BOOST_AUTO_TEST_CASE(a_line_has_values_with_units_and_leaves_out_what_is_not_sai
              "engine_signal    signal/west/w1/              author        #1          3 ms  cluster west  "
              "engine w1  "
              "incarnation 0  scrape ok  reading_age 120 ms  running 3 requests  tpot 21.3 ms  slowness 1  "
-             "slowness_samples 0  readings 0  failed_readings 0");
+             "slowness_samples 0  readings 0  failed_readings 0  curve 0  refused_readings 0");
 }
 
 BOOST_AUTO_TEST_CASE(a_block_has_every_field_and_rows_by_name) {

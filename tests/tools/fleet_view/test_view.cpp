@@ -136,7 +136,7 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
       "\n"
       "change\n"
       "cluster  version  moved  cause\n"
-      "west     1.o1.1   0.125  e2 is degraded\n");
+      "west     3@o1.1   0.125  e2 is degraded\n");
   BOOST_CHECK(show_weights(view, at(1s), EngineName("e1")).front().rows.empty());
   BOOST_CHECK_EQUAL(show_weights(view, at(1s), {}, ClusterName("west")).size(), 5u);
   BOOST_CHECK(show_weights(view, at(1s), {}, ClusterName("east")).front().rows.empty());
