@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <future>
+#include <mutex>
 
 #include "actors/cluster_router/gateway/gateway_thread.hpp"
 #include "actors/cluster_router/machine/machine.hpp"
@@ -69,14 +69,18 @@ class Front {
 
   /// In the actor.
   void swap(const SwapView& swap) {
-    const bool reload = reload_doors_.exchange(false);
-    if (reload || !doors_ || !table_ || table_->content != swap.view->table->content)
-      open_doors(*swap.view->table);
-    table_ = swap.view->table;
-    gateway_.publish({swap.view, doors_});
+    const std::lock_guard lock(publishing_);
+    if (!view_ || view_->table->content != swap.view->table->content) open_doors(*swap.view->table);
+    view_ = swap.view;
+    gateway_.publish({view_, doors_});
   }
-  /// Resolves the engines and reads their authorities anew, with the next view.
-  void reload_doors() { reload_doors_ = true; }
+  /// Resolves the engines, and reads their authorities and keys, anew: also while no new view comes.
+  void reload_doors() {
+    const std::lock_guard lock(publishing_);
+    if (!view_) return;  // the first one opens them
+    open_doors(*view_->table);
+    gateway_.publish({view_, doors_});
+  }
 
   /// Reads who may ask; who could before still can after an error.
   Status load_api_keys() {
@@ -139,11 +143,11 @@ class Front {
   }
 
   const kit::Process& process_;
-  std::atomic<bool> reload_doors_{false};
+  std::mutex publishing_;  ///< the actor's views and reloads come from two threads
   gateway::EngineAccessMap access_;
   std::shared_ptr<const gateway::ApiKeyTable> api_keys_;
   std::shared_ptr<const gateway::AddressBook> doors_;
-  kit::TablePtr table_;
+  std::shared_ptr<const routing::View> view_;  ///< as published last
   gateway::GatewayThread gateway_;
 };
 

@@ -1,6 +1,8 @@
 """Keys of clients and keys of engines: each stays on its own side. Only for a Signalbox of the suite's own."""
 
+import signal
 import subprocess
+import time
 
 import pytest
 
@@ -45,4 +47,15 @@ def test_an_engine_is_sent_its_own_key_and_never_the_clients(keyed, upstream):
     assert refused.status == 401 and refused.error()["code"] == "invalid_api_key" and refused.get("x-request-id")
     assert client.ask(client.post()).error()["code"] == "missing_api_key"
     assert client.case.nothing_arrived()
+    client.close()
+
+
+def test_another_key_of_an_engine_is_taken_over_on_sighup(keyed, upstream):
+    client = Client(keyed, upstream)
+    (keyed.folder / "engine.key").write_text("another-secret\n")
+    keyed.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + 20
+    while (told := heard(client)) != ["Bearer another-secret"] and time.monotonic() < end:
+        time.sleep(0.1)
+    assert told == ["Bearer another-secret"]
     client.close()

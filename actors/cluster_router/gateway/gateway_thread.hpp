@@ -22,7 +22,7 @@ struct GatewayThreadOptions {
   std::size_t batches_kept = 64;  ///< while nobody takes them; after that the next one covers more
 };
 
-/// publish(), take_batch() and drain() belong to one thread, the actor's; ask() may be called from any.
+/// publish() and take_batch() by one thread at a time; ask(), drain() and use_...() by any.
 class GatewayThread {
  public:
   explicit GatewayThread(GatewayThreadOptions options);
