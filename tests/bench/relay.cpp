@@ -1,6 +1,7 @@
 // The gateway and a fast engine as plain processes, to load from outside and to weigh beside other proxies:
 //   bench_relay engine PORT           answers POSTs: 1 KB of JSON, or a stream of {"events":N} events, one each "every_ms"
 //   bench_relay gateway PORT ENGINE_PORT...
+//   bench_relay decide ENGINES TIMES  decides, for whoever counts its instructions
 #include <sys/resource.h>
 
 #include <charconv>
@@ -12,6 +13,7 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "cluster-config/policy/compile.hpp"
+#include "tools/bench/decide.hpp"
 
 using namespace signalbox;
 
@@ -131,7 +133,14 @@ void report(const gateway::GatewayCounters& counters) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 2)
-    return std::fprintf(stderr, "bench_relay engine PORT | gateway PORT ENGINE_PORT...\n"), 2;
+    return std::fprintf(stderr,
+                        "bench_relay engine PORT | gateway PORT ENGINE_PORT... | decide ENGINES TIMES\n"),
+           2;
+  if (arguments[0] == "decide" && arguments.size() == 3) {
+    const std::uint64_t sum =
+        bench::decide_often(number_in(":" + arguments[1], ":", 0), number_in(":" + arguments[2], ":", 0));
+    return std::printf("%llu\n", static_cast<unsigned long long>(sum)), 0;
+  }
   net::Loop loop;
   running = &loop;
   std::signal(SIGTERM, [](int) { running->stop(); });

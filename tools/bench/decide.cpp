@@ -111,13 +111,18 @@ Figures measure(std::size_t decisions, Act&& act) {
   return {ns[ns.size() / 2], ns[ns.size() * 99 / 100]};
 }
 
-void run(std::size_t engines, std::size_t decisions, bool last) {
-  World world(engines);
+Ask usual_ask() {
   Ask ask;
   ask.request_class = ClassIndex(0);
   ask.prompt_tokens = 8'000;
   ask.uncached_tokens = 4'000;
   ask.context_tokens = 8'100;
+  return ask;
+}
+
+void run(std::size_t engines, std::size_t decisions, bool last) {
+  World world(engines);
+  Ask ask = usual_ask();
   Decision decision;
   std::uint64_t sink = 0;
   const auto decide_one = [&](std::size_t i) {
@@ -156,6 +161,19 @@ void run(std::size_t engines, std::size_t decisions, bool last) {
 }
 
 }  // namespace
+
+std::uint64_t decide_often(std::size_t engines, std::size_t times) {
+  const World world(engines);
+  const Ask ask = usual_ask();
+  Decision decision;
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < times; ++i) {
+    Rng rng(i);
+    decide(world.around(), ask, {}, instant_at(1s), rng, decision);
+    sum += decision.engine.value;
+  }
+  return sum;
+}
 
 void bench_decide(std::size_t decisions) {
   fmt::print("[\n");

@@ -198,6 +198,8 @@ def main() -> int:
             build("tsan", ["concurrent_tests"])
         if wanted("pytest fuzz") or not options.only:
             build("fuzz", ["fuzzers"])
+        if wanted("pytest bench") or not options.only:
+            build("release", ["bench_relay"])  # instructions are counted in optimised code
 
     units = unit_suites(options.preset)
     if (ROOT / "build/tsan/CTestTestfile.cmake").exists():

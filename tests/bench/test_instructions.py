@@ -1,0 +1,106 @@
+"""Instructions of our own code on the router's hot paths, counted by callgrind in an optimised build: they do not depend on how busy the
+machine is. A limit is what was measured when it was last set, and the tolerance; who makes a path dearer on purpose sets it anew."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+RELAY = pathlib.Path(os.environ.get("BENCH_RELAY", pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/bench_relay"))
+TOLERANCE = 0.15  # libraries and processors choose their own variants of memcpy and of parsing JSON
+MEASURED = {"decide": 2_150, "request": 24_500, "event": 1_700}
+
+pytestmark = pytest.mark.skipif(not RELAY.exists() or not shutil.which("valgrind"), reason="no release build of bench_relay, or no valgrind")
+
+
+def counted(words: list, act=None) -> int:
+    """Instructions of one run; `act` is done while it runs, and ends it."""
+    process = subprocess.Popen(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", RELAY, *map(str, words)],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        if act:
+            act()
+            process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=120)[1]
+    finally:
+        process.kill()
+    return int(re.search(r"Collected : (\d+)", said).group(1))
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as holder:
+        return holder.getsockname()[1]
+
+
+def connect(port: int) -> socket.socket:
+    end = time.monotonic() + 60
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), timeout=60)
+        except OSError:
+            assert time.monotonic() < end, "nobody listens"
+            time.sleep(0.02)
+
+
+def ask(line: socket.socket, **body) -> bytes:
+    """One request of 1 KB and its whole answer."""
+    message = {"model": "m", "messages": [{"role": "user", "content": "x" * 850}], **body}
+    text = json.dumps(message, separators=(",", ":")).encode()
+    line.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(text) + text)
+    got = b""
+    while b"\r\n\r\n" not in got:
+        got += line.recv(65536)
+    head, _, got = got.partition(b"\r\n\r\n")
+    length = re.search(rb"content-length: (\d+)", head)
+    while len(got) < int(length.group(1)) if length else not got.endswith(b"0\r\n\r\n"):
+        got += line.recv(65536)
+    assert head.startswith(b"HTTP/1.1 200"), head
+    return got
+
+
+@pytest.fixture
+def engine():
+    port = free_port()
+    process = subprocess.Popen([RELAY, "engine", str(port)])
+    connect(port).close()
+    yield port
+    process.kill()
+    process.wait()
+
+
+def relayed(engine: int, act) -> int:
+    port = free_port()
+
+    def work():
+        with connect(port) as line:
+            act(line)
+
+    return counted(["gateway", port, engine], work)
+
+
+def hold(path: str, each: float) -> None:
+    print(f"{path}: {each:.0f} instructions, {MEASURED[path]} when last set")
+    assert each <= MEASURED[path] * (1 + TOLERANCE), f"{path} became dearer"
+    assert each >= MEASURED[path] * 0.5, f"{path} became far cheaper: set its figure anew"
+
+
+def test_a_decision():
+    runs = [counted(["decide", 1000, times]) for times in (1000, 11000)]
+    hold("decide", (runs[1] - runs[0]) / 10000)
+
+
+def test_a_relayed_request(engine):
+    runs = [relayed(engine, lambda line, n=n: [ask(line) for _ in range(n)]) for n in (50, 350)]
+    hold("request", (runs[1] - runs[0]) / 300)
+
+
+def test_a_relayed_event(engine):
+    runs = [relayed(engine, lambda line, n=n: ask(line, stream=True, events=n, every_ms=2)) for n in (50, 350)]
+    hold("event", (runs[1] - runs[0]) / 300)
