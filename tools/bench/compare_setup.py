@@ -1,4 +1,4 @@
-"""What tools/bench/compare does first: build, and see who can run here."""
+"""What tools/bench/compare and tools/bench/faults do first: build, and see who can run here."""
 
 import subprocess
 import sys
