@@ -40,10 +40,10 @@ def start_streams(port: int, at_once: int, total: int, events: int, every_us: in
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def streams(port: int, *args: int) -> dict:
+def streams(port: int, *args: int, may_fail: bool = False) -> dict:
     text, _ = start_streams(port, *args).communicate()
     out = json.loads(text.strip().splitlines()[-1])
-    if out["failed"]:
+    if out["failed"] and not may_fail:
         raise RuntimeError(f"streams failed: {out}")
     return out
 
@@ -85,6 +85,15 @@ def saturated(events: int):
     def measure(proxy, port: int) -> dict:
         out, cpu = with_cpu(proxy, lambda: streams(port, 32, 32, events, 0))
         return {"cpu_us_event_saturated": cpu / out["events"]} if proxy else {}
+    return measure
+
+
+def many(count: int, every_us: int, events: int, key: str):
+    """So many streams at once; those that fail are counted."""
+    def measure(proxy, port: int) -> dict:
+        out, cpu = with_cpu(proxy, lambda: streams(port, count, count, events, every_us, may_fail=True))
+        figures = {f"failed_{key}": out["failed"], f"transit_p50_us_{key}": out["transit_p50_us"], f"transit_p99_us_{key}": out["transit_p99_us"]}
+        return figures | ({f"cpu_us_event_{key}": cpu / max(1, out["events"]), f"rss_mb_{key}": proxy.rss_kb() / 1024} if proxy else {})
     return measure
 
 

@@ -14,6 +14,15 @@ ROWS = [  # key, what it is, digits, whether it is told over direct
     ("rss_idle_mb", "RSS MB, idle", 1, False),
     ("rss_open_mb", "RSS MB, 1,000 streams open", 1, False),
     ("kb_open_stream", "kB an open stream", 1, False),
+    ("failed_9000", "failed of 9,000 streams, 1 event/s", 0, False),
+    ("transit_p50_us_9000", "transit of their events, p50, us", 0, False),
+    ("transit_p99_us_9000", "the same, p99, us", 0, False),
+    ("cpu_us_event_9000", "CPU us an event, their start included", 1, False),
+    ("rss_mb_9000", "RSS MB after them", 0, False),
+    ("failed_1000", "failed of 1,000 streams, 20 events/s", 0, False),
+    ("transit_p50_us_1000", "transit of their events, p50, us", 0, False),
+    ("transit_p99_us_1000", "the same, p99, us", 0, False),
+    ("cpu_us_event_1000", "CPU us an event", 1, False),
     ("requests_s_1000", "requests/s, 1 KB, all on shared cores", 0, False),
 ]
 
@@ -54,6 +63,8 @@ def tables(rounds: list[dict[str, dict[str, float]]], starts: dict[str, float]) 
     out = head[:]
     for key, what, digits, over in ROWS:
         cells = [median(rounds, name, key, over) for name in names]
+        if all(cell is None for cell in cells):
+            continue  # not measured in this run
         texts = [text_of(cell, digits) for cell in cells]
         if over and cells[0] is not None:
             texts[0] = f"({texts[0]})"
@@ -63,6 +74,8 @@ def tables(rounds: list[dict[str, dict[str, float]]], starts: dict[str, float]) 
         return "\n".join(out)
     out += ["", "As a share of HAProxy's figure in the same round (median of the rounds' ratios):", "", *head]
     for key, what, _, over in ROWS:
+        if all(ratio(rounds, name, key, over) is None for name in names):
+            continue
         out.append(line([what, *("-" if name == "direct" else text_of(ratio(rounds, name, key, over), 2) for name in names)]))
     return "\n".join(out)
 
