@@ -13,7 +13,7 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "cluster-config/policy/compile.hpp"
-#include "tools/bench/decide.hpp"
+#include "tools/bench/decide/decide.hpp"
 
 using namespace signalbox;
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "tools/bench/decide.hpp"
+#include "tools/bench/decide/decide.hpp"
 #include "tools/bench/engine.hpp"
 #include "tools/bench/streams.hpp"
 #include "tools/cli/exit.hpp"

@@ -1,4 +1,4 @@
-#include "tools/bench/decide.hpp"
+#include "tools/bench/decide/decide.hpp"
 
 #include <fmt/format.h>
 
