@@ -37,6 +37,7 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   out.gateway.dispatcher.incarnation = process.incarnation();
   out.gateway.dispatcher.seed = process.incarnation().random;
   out.gateway.dispatcher.records = router.decisions;
+  out.gateway.dispatcher.published_per_s = router.published;
   out.gateway.server.max_body_bytes = static_cast<std::size_t>(router.body_limit_mib) << 20;
   out.gateway.server.max_connections = router.connections;
   out.gateway.server.head_timeout = router.head_timeout;

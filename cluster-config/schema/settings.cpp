@@ -74,6 +74,8 @@ constexpr std::array setting_rows{
             "The most client connections."},
     Setting{"router", "decisions", T::integer, "", "100000", false, 100, 1e8, "",
             "Decision records that are kept for `explain`."},
+    Setting{"router", "published", T::number, "decisions/s", "100", false, 0, 1e5, "",
+            "Decisions said on the bus while somebody listens, at most."},
     Setting{"router", "drain_grace", T::duration, "s", "30s", false, 0, 3600, "",
             "Streams may finish within this after SIGTERM."},
     Setting{"router", "tls_certificate", T::text, "", "", false, none, none, "",

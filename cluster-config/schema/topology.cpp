@@ -56,11 +56,12 @@ std::string summary(const Config& c) {
       duration_text(c.intervals.beat), duration_text(c.intervals.report), duration_text(c.intervals.share),
       duration_text(c.intervals.keep_alive));
   const Router& r = c.router;
-  put("router body_limit {} connections {} decisions {} drain_grace {} tls {} head {} body {} idle {} stall "
-      "{} cors {} keys {}",
-      r.body_limit_mib, r.connections, r.decisions, duration_text(r.drain_grace), !r.tls_certificate.empty(),
-      duration_text(r.head_timeout), duration_text(r.body_timeout), duration_text(r.idle_timeout),
-      duration_text(r.stall_timeout), fmt::join(r.cors_origins, ","), !r.api_keys.empty());
+  put("router body_limit {} connections {} decisions {} published {} drain_grace {} tls {} head {} body {} "
+      "idle {} stall {} cors {} keys {}",
+      r.body_limit_mib, r.connections, r.decisions, r.published, duration_text(r.drain_grace),
+      !r.tls_certificate.empty(), duration_text(r.head_timeout), duration_text(r.body_timeout),
+      duration_text(r.idle_timeout), duration_text(r.stall_timeout), fmt::join(r.cors_origins, ","),
+      !r.api_keys.empty());
   for (const Cluster& row : c.clusters) put("cluster {} region {} zone {}", row.name, row.region, row.zone);
   for (const Link& row : c.links) put("link {} {} rtt {}", row.from, row.to, duration_text(row.rtt));
   for (const Profile& row : c.profiles)

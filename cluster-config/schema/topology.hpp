@@ -130,6 +130,7 @@ struct Router {
   std::uint64_t body_limit_mib = 0;
   std::uint32_t connections = 0;  ///< client connections at most
   std::uint64_t decisions = 0;    ///< records kept in the ring file
+  double published = 0;           ///< decisions a second said on the bus while somebody listens
   Duration drain_grace{};         ///< streams may finish after SIGTERM
   std::string tls_certificate;    ///< a PEM file; empty: clients speak plain HTTP
   std::string tls_key;            ///< likewise

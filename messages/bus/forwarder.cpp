@@ -6,6 +6,7 @@
 #include <atomic>
 #include <list>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "messages/bus/authority.hpp"
@@ -20,6 +21,7 @@ namespace {
 constexpr std::size_t messages_per_turn = 256;
 constexpr std::size_t replayed_per_turn = 64;
 constexpr std::size_t most_replays = 10'000;
+constexpr std::size_t most_prefixes = 10'000;
 constexpr std::size_t most_senders = 10'000;
 /// How soon a full queue, or a value held back, is tried again.
 constexpr auto pause = std::chrono::milliseconds(2);
@@ -234,10 +236,31 @@ class ForwarderImpl final : public Forwarder {
       const bool begins = topic.front() == '\x01';
       topic.remove_prefix(1);
       const std::string nonce(take_nonce(topic));
-      if (nonce.empty()) continue;
+      if (nonce.empty()) {
+        note_listener(topic, begins);
+        continue;
+      }
       replays_.remove_if([&](const Replay& replay) { return replay.is_for(nonce, topic); });
       if (begins && replays_.size() < most_replays) replays_.emplace_back(nonce, std::string(topic));
     }
+  }
+
+  /// An XPUB tells the end of a prefix when its last subscriber has left.
+  void note_listener(std::string_view prefix, bool begins) {
+    if (begins && prefixes_.size() < most_prefixes)
+      prefixes_.emplace(prefix);
+    else if (!begins)
+      prefixes_.erase(std::string(prefix));
+    std::vector<ProcessName> listened;
+    for (const schema::MessageInfo& info : schema::catalog()) {
+      const std::string_view root = schema::topic_root(info);
+      const auto is_heard = [&](const std::string& p) { return root.starts_with(p) || p.starts_with(root); };
+      if (info.keep == Duration::zero() && std::ranges::any_of(prefixes_, is_heard))
+        listened.emplace_back(info.name);
+    }
+    std::ranges::sort(listened);
+    const std::lock_guard lock(mutex_);
+    stats_.listened = std::move(listened);
   }
 
   void step_replays() {
@@ -273,6 +296,7 @@ class ForwarderImpl final : public Forwarder {
   LastValues values_;
   std::list<Replay> replays_;
   std::map<std::string, Pace> paces_;
+  std::set<std::string> prefixes_;  ///< that somebody subscribes to
   Wakeup wakeup_;
   std::atomic<bool> stopping_ = false;
   mutable std::mutex mutex_;

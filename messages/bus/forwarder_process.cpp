@@ -38,6 +38,9 @@ schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, const
   return out;
 }
 
+/// An interest is kept for some seconds: it is said again before that, and at once when it changes.
+constexpr Duration interest_every = 2s;
+
 /// Sleeps until `stop` is requested or the time is over; false if it is requested.
 bool wait_for(std::stop_token& stop, Duration duration) {
   std::mutex mutex;
@@ -56,6 +59,8 @@ Status run_forwarder(ForwarderProcess process, std::stop_token stop) {
   auto node = Node::start(std::move(process.node), {});
   if (!node) return tl::unexpected(std::move(node.error()));
   const Instant started = clock_now();
+  schema::Interest interest;
+  Instant told = never_yet;
   do {
     // A beat that finds the queue full is lost like any other: the next one says the same.
     const ForwarderStats stats = (*forwarder)->stats();
@@ -63,6 +68,11 @@ Status run_forwarder(ForwarderProcess process, std::stop_token stop) {
     beat.operator_endpoint = process.operator_endpoint;
     if (process.on_beat) process.on_beat(beat, stats);
     static_cast<void>((*node)->publish(beat));
+    if (told != never_yet && stats.listened == interest.messages && clock_now() - told < interest_every)
+      continue;
+    interest.messages = stats.listened;
+    told = clock_now();
+    static_cast<void>((*node)->publish(interest));
   } while (wait_for(stop, process.beat));
   (*node)->stop();
   (*forwarder)->stop();

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
+#include "messages/base/ids.hpp"
 #include "messages/bus/drop.hpp"
 
 namespace signalbox::bus {
@@ -44,6 +46,8 @@ struct ForwarderStats {
   std::uint64_t cached_topics = 0;
   std::uint64_t cached_bytes = 0;
   std::uint64_t cache_evicted = 0;  ///< values let go because the cache was full
+  std::vector<ProcessName>
+      listened;  ///< names of messages that are not kept and that somebody listens to, sorted
   SenderStats total() const;
 };
 

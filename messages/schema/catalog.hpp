@@ -9,6 +9,7 @@
 #include "messages/schema/control.hpp"
 #include "messages/schema/envelope.hpp"
 #include "messages/schema/health.hpp"
+#include "messages/schema/inputs.hpp"
 #include "messages/schema/plan.hpp"
 #include "messages/schema/signals.hpp"
 #include "messages/schema/traffic.hpp"
@@ -19,7 +20,8 @@ using MessageVariant = std::variant<EngineSignal, EngineProfile, CacheDigest, En
                                     HealthVerdict, Alert,                                                  //
                                     FleetTable, RoutingSnapshot, KeepAlive, SnapshotReceipt, Calibration,  //
                                     DemandReport, OutcomeReport, SentPrefixes, DecisionRecord,             //
-                                    Policy, Beat, Order, OrderReceipt>;
+                                    DecisionInputs,                                                        //
+                                    Policy, Beat, Order, OrderReceipt, Interest>;
 
 template <std::size_t I>
 using MessageType = std::variant_alternative_t<I, MessageVariant>;

@@ -151,6 +151,26 @@ struct OrderReceipt {
   }
 };
 
+/// What somebody listens to, as a forwarder sees it: messages that are costly to make are said only then.
+struct Interest {
+  static constexpr MessageInfo info{
+      44,
+      1,
+      "interest",
+      "interest/<forwarder>/",
+      "which of the messages that are not kept somebody listens to at a forwarder",
+      {Role::forwarder},
+      Protection::mac,
+      10s,
+      4096};
+
+  std::vector<ProcessName> messages;
+  static constexpr auto fields() {
+    using T = Interest;
+    return std::tuple{field(1, "messages", &T::messages, "their names, sorted").at_most(64)};
+  }
+};
+
 }  // namespace signalbox::schema
 
 template <>

@@ -15,6 +15,7 @@ constexpr Duration view_every = 100ms;  ///< new readings reach the loops within
 constexpr Duration keep_every = 5s;     ///< snapshots are kept this often at most
 constexpr Duration tidy_every = 1s;
 constexpr Duration router_lifetime = 5s;
+constexpr Duration interest_lifetime = 10s;
 constexpr auto old_alert = kit::AlertName::snapshot_old, refused_alert = kit::AlertName::snapshot_refused,
                untrusted_alert = kit::AlertName::engine_untrusted;
 
@@ -37,9 +38,10 @@ std::optional<T> message_of(const std::string& bytes) {
 const kit::RoleInfo& Machine::role_info() {
   static constexpr std::string_view hears[] = {"policy",         "fleet_table",   "routing_snapshot",
                                                "health_verdict", "engine_signal", "engine_profile",
-                                               "sent_prefixes",  "beat"};
+                                               "sent_prefixes",  "beat",          "interest"};
   static constexpr std::string_view says[] = {"snapshot_receipt", "demand_report", "outcome_report",
-                                              "sent_prefixes", "alert"};
+                                              "sent_prefixes",    "alert",         "decision_record",
+                                              "decision_inputs"};
   static constexpr kit::RoleInfo info{Role::cluster_router, "serves clients of one cluster", hears, says};
   return info;
 }
@@ -92,6 +94,8 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
     want_view(now + view_every);
   } else if (const auto* sent = std::get_if<schema::SentPrefixes>(&delivery.message)) {
     if (author != options_.id) sent_.hear(*sent, plans_.table()->content, now), want_view(now + view_every);
+  } else if (const auto* interest = std::get_if<schema::Interest>(&delivery.message)) {
+    hear(*interest, author, now);
   } else if (const auto* beat = std::get_if<schema::Beat>(&delivery.message)) {
     if (beat->role == Role::cluster_router && beat->id != options_.id) routers_[beat->id] = now;
   }
@@ -177,6 +181,25 @@ void Machine::hear(const schema::EngineSignal& signal, Duration age, Instant now
   want_view(now + view_every);
 }
 
+void Machine::hear(const schema::Interest& interest, const ProcessName& forwarder, Instant now) {
+  const auto listens = [&](const schema::MessageInfo& info) {
+    return std::ranges::find(interest.messages, ProcessName(info.name)) != interest.messages.end();
+  };
+  const routing::Publish before = wanted();
+  interests_[forwarder] = {{listens(schema::DecisionRecord::info), listens(schema::DecisionInputs::info)},
+                           now};
+  if (wanted() != before) want_view(now);
+}
+
+routing::Publish Machine::wanted() const {
+  routing::Publish out;
+  for (const auto& [forwarder, said] : interests_) {
+    out.decisions = out.decisions || said.first.decisions;
+    out.inputs = out.inputs || said.first.inputs;
+  }
+  return out;
+}
+
 void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (const auto* state = std::get_if<GatewayState>(&input)) {
     gateway_ = *state;
@@ -190,6 +213,8 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (reports_.is_foreign(batch)) report(now, effects);
   reports_.add(batch);
   sent_.add_own(batch.sent, batch.table, batch.block_bytes);
+  for (const auto& record : batch.records) effects.say(record);
+  for (const auto& read : batch.inputs) effects.say(read);
 }
 
 void Machine::on_wake(Instant now, Effects& effects) {
@@ -205,6 +230,9 @@ void Machine::on_wake(Instant now, Effects& effects) {
   }
   if (now >= tidy_due_) {
     std::erase_if(routers_, [&](const auto& r) { return now - r.second > router_lifetime; });
+    if (std::erase_if(interests_, [&](const auto& i) { return now - i.second.second > interest_lifetime; }) >
+        0)
+      want_view(now);
     verdicts_.forget_old(now);
     sent_.forget_old(now);
     watch_age(now, effects);
@@ -278,6 +306,7 @@ routing::ViewInputs Machine::inputs(Instant now) const {
     for (const auto& cover : out.snapshot->covers)
       if (cover.router == options_.id && cover.incarnation == options_.incarnation)
         out.covered_batches = reports_.batches_of(cover.report);
+  out.publish = wanted();
   out.sent.assign(sent_.others().begin(), sent_.others().end());
   return out;
 }

@@ -85,6 +85,8 @@ class Machine {
   void hear(const schema::FleetTable& table, Instant now, Effects& effects);
   void hear(const schema::RoutingSnapshot& snapshot, Duration age, Instant now, Effects& effects);
   void hear(const schema::EngineSignal& signal, Duration age, Instant now);
+  void hear(const schema::Interest& interest, const ProcessName& forwarder, Instant now);
+  routing::Publish wanted() const;
   void answer(const schema::RoutingSnapshot& snapshot, const Judgement& judgement, Instant now,
               Effects& effects);
   void settle(Instant now, Effects& effects);
@@ -108,7 +110,8 @@ class Machine {
   kit::AlertBook alerts_;
   std::map<EngineName, Heard> engines_;
   std::map<EngineName, std::string> untrusted_;  ///< engines that showed a wrong certificate last, and which
-  std::map<ProcessName, Instant> routers_;       ///< others, when heard last
+  std::map<ProcessName, std::pair<routing::Publish, Instant>> interests_;  ///< by forwarder, when heard last
+  std::map<ProcessName, Instant> routers_;                                 ///< others, when heard last
   std::shared_ptr<const routing::View> view_;
   std::string policy_text_;  ///< of plans_.policy() or the one that waits
   std::string kept_policy_;

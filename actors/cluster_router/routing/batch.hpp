@@ -7,6 +7,7 @@
 
 #include "messages/base/digest.hpp"
 #include "messages/base/time.hpp"
+#include "messages/schema/inputs.hpp"
 #include "messages/schema/traffic.hpp"
 
 namespace signalbox::routing {
@@ -37,6 +38,8 @@ struct Batch {
   std::vector<EngineProblem> problems;  ///< the latest of each engine that has one
   std::uint32_t open = 0;
   std::uint32_t waiting = 0;
+  std::vector<schema::DecisionRecord> records;  ///< decisions that ended, where somebody listens
+  std::vector<schema::DecisionInputs> inputs;   ///< what decisions read, likewise
 };
 
 }  // namespace signalbox::routing

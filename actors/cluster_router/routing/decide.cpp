@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "actors/cluster_router/routing/recalled.hpp"
+
 namespace signalbox::routing {
 
 using schema::CandidateFate;
@@ -19,10 +21,29 @@ constexpr double tie = 1e-9;
 /// Draws that may be refused before the whole class is searched, per draw wanted.
 constexpr std::size_t patience = 8;
 
+/// What is believed of an engine now, from the loads of here or from recalled ones.
+template <class Around>
+Belief believed(const Around& around, const Ask& ask, EngineIndex engine, Instant now) {
+  const EngineFacts& facts = around.view.at(engine);
+  const policy::CompiledPolicy& policy = *around.view.policy;
+  const bool fresh = facts.described_at != never_yet && now - facts.described_at <= policy.stale.signal_hard;
+  return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine), fresh,
+                 static_cast<double>(ask.uncached_tokens), around.view.routers - 1.0, policy.routing.xi);
+}
+
+template <class Around>
+bool is_full(const Around& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
+  const EngineFacts& facts = around.view.at(engine);
+  if (around.loads.full(engine, facts.in_flight_cap)) return true;
+  if (!(facts.max_batch > 0) || around.view.policy->queue.target <= Duration::zero()) return false;
+  const double batches = full_batches[static_cast<std::size_t>(ask.criticality)];
+  return static_cast<double>(belief.requests) >= std::floor(batches * facts.max_batch);
+}
+
+template <class Around>
 class Chooser {
  public:
-  Chooser(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
-          Decision& out)
+  Chooser(const Around& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng, Decision& out)
       : around_(around),
         view_(around.view),
         constants_(view_.policy->routing),
@@ -110,7 +131,7 @@ class Chooser {
     out_.count = std::min<std::uint8_t>(out_.count, max_candidates - max_draws);
     for (std::size_t i = 0; i < looked_at && usable_ < wanted; ++i) {
       const EngineIndex engine = row_.engines[(start + i) % row_.engines.size()];
-      const Belief belief = belief_of(around_, ask_, engine, now_);
+      const Belief belief = believed(around_, ask_, engine, now_);
       const CandidateFate bar = barred(engine, belief);
       limited |= bar == CandidateFate::at_limit;
       if (bar != CandidateFate::penalised) continue;
@@ -124,7 +145,7 @@ class Chooser {
   /// What bars an eligible engine; `penalised` stands for "nothing but perhaps its penalty".
   CandidateFate barred(EngineIndex engine, const Belief& belief) const {
     if (tried_.contains(engine)) return CandidateFate::tried;
-    return no_room(around_, ask_, engine, belief) ? CandidateFate::at_limit : CandidateFate::penalised;
+    return is_full(around_, ask_, engine, belief) ? CandidateFate::at_limit : CandidateFate::penalised;
   }
 
   bool accept(Candidate& candidate) {
@@ -150,7 +171,7 @@ class Chooser {
     if (out_.count == max_candidates) return nullptr;
     Candidate& candidate = out_.candidates[out_.count++];
     candidate.engine = engine;
-    candidate.belief = belief_of(around_, ask_, engine, now_);
+    candidate.belief = believed(around_, ask_, engine, now_);
     candidate.fate = barred(engine, candidate.belief);
     candidate.draws = 0;
     candidate.holder = false;
@@ -219,7 +240,7 @@ class Chooser {
     }
   }
 
-  const Surroundings& around_;
+  const Around& around_;
   const View& view_;
   const policy::Routing& constants_;
   const ClassTable& row_;
@@ -237,6 +258,22 @@ class Chooser {
 void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
             Decision& out) {
   Chooser(around, ask, tried, now, rng, out).run();
+}
+
+void decide(const Recalled& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
+            Decision& out) {
+  Chooser(around, ask, tried, now, rng, out).run();
+}
+
+Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {
+  return believed(around, ask, engine, now);
+}
+Belief belief_of(const Recalled& around, const Ask& ask, EngineIndex engine, Instant now) {
+  return believed(around, ask, engine, now);
+}
+
+bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
+  return is_full(around, ask, engine, belief);
 }
 
 CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
@@ -271,22 +308,6 @@ bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const A
   const double wanted = static_cast<double>(belief.kv_tokens) + uncached(ask, matched_tokens) +
                         static_cast<double>(ask.output_tokens);
   return wanted <= constants.kv_guard * facts.kv_tokens;
-}
-
-bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
-  const EngineFacts& facts = around.view.at(engine);
-  if (around.loads.full(engine, facts.in_flight_cap)) return true;
-  if (!(facts.max_batch > 0) || around.view.policy->queue.target <= Duration::zero()) return false;
-  const double batches = full_batches[static_cast<std::size_t>(ask.criticality)];
-  return static_cast<double>(belief.requests) >= std::floor(batches * facts.max_batch);
-}
-
-Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {
-  const EngineFacts& facts = around.view.at(engine);
-  const policy::CompiledPolicy& policy = *around.view.policy;
-  const bool fresh = facts.described_at != never_yet && now - facts.described_at <= policy.stale.signal_hard;
-  return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine), fresh,
-                 static_cast<double>(ask.uncached_tokens), around.view.routers - 1.0, policy.routing.xi);
 }
 
 }  // namespace signalbox::routing

@@ -117,6 +117,10 @@ struct Surroundings {
 void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
             Decision& out);
 
+/// The same from the recalled surroundings of a past decision.
+struct Recalled;
+void decide(const Recalled& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng, Decision& out);
+
 /// The cost of this request on this engine, from what was believed of it. `planned`: with the plan's price.
 CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
                   const Belief& belief, double matched_tokens, bool planned);
@@ -128,5 +132,6 @@ bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const A
 bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief);
 /// What is believed of an engine now.
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now);
+Belief belief_of(const Recalled& around, const Ask& ask, EngineIndex engine, Instant now);
 
 }  // namespace signalbox::routing

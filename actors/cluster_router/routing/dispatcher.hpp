@@ -31,6 +31,7 @@ struct DispatcherOptions {
   std::uint32_t block_bytes = default_block_bytes;
   std::size_t cache_blocks = 262'144;  ///< bound of the cache knowledge of all engines together
   std::size_t records = 4'096;         ///< decisions that can be explained afterwards
+  double published_per_s = 100;        ///< decisions handed out while somebody listens, at most
   std::size_t sent_rows =
       100'000;  ///< bound of the sent blocks kept between two drains; more are dropped, counted
 };

@@ -141,6 +141,7 @@ const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {
     core->sticky = decision.sticky;
     note_candidates(decision, *view, now, records.detail(request.sequence));
   }
+  if (view->publish.inputs) publish_inputs(request, ask, seed, now);
   return decision;
 }
 
@@ -162,6 +163,7 @@ Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReas
 void Dispatcher::State::close(OpenRequest& request, Ticket ticket, Instant now) {
   if (request.rival) hedge_over(request, request.rival->number, schema::AttemptEnd::superseded, 0, now);
   if (RecordCore* core = record_of(request)) core->took_us = record_us(now - request.arrived);
+  if (view->publish.decisions) publish_end(request.sequence, now);
   if (request.attempts > 0) drain_rate.left(now);
   request.phase = Phase::closed;
   request.ask = Ask{};

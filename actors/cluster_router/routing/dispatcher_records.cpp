@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "actors/cluster_router/routing/dispatcher_state.hpp"
+#include "actors/cluster_router/routing/past_decision.hpp"
 
 namespace signalbox::routing {
 
@@ -42,6 +43,30 @@ schema::AttemptRow attempt_row(const AttemptCore& attempt) {
 }
 
 }  // namespace
+
+void Dispatcher::State::publish_inputs(const OpenRequest& request, const Ask& ask, std::uint64_t seed,
+                                       Instant now) {
+  const std::size_t rows = view->at(ask.request_class).engines.size();
+  if (rows > most_input_rows || !publishing.inputs.take(cost_of_inputs(rows), now)) return;
+  schema::DecisionInputs read = inputs_of(surroundings(), ask, request.tried, now, seed, decision);
+  read.cluster = options.cluster;
+  read.decision = to_string(DecisionId{life, count_of(request.sequence)});
+  read.attempt = static_cast<std::uint16_t>(request.attempts);
+  publishing.read.push_back(std::move(read));
+}
+
+void Dispatcher::State::publish_end(std::uint64_t sequence, Instant now) {
+  if (publishing.records.take(1, now)) publishing.ended.push_back(sequence);
+}
+
+/// The records are made here, a few times a second, and not on a request's way.
+void Dispatcher::State::hand_out(Batch& batch, Instant now) {
+  for (const std::uint64_t sequence : publishing.ended)
+    if (auto record = explain_past({life, count_of(sequence)}, now))
+      batch.records.push_back(*std::move(record));
+  publishing.ended.clear();
+  batch.inputs = std::exchange(publishing.read, {});
+}
 
 std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const DecisionId& id, Instant) {
   if (id.life != life || id.count % options.loops != options.loop) return std::nullopt;

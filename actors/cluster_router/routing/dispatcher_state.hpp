@@ -14,6 +14,7 @@
 #include "actors/cluster_router/routing/engine_limits.hpp"
 #include "actors/cluster_router/routing/explain.hpp"
 #include "actors/cluster_router/routing/lateness.hpp"
+#include "actors/cluster_router/routing/publishing.hpp"
 #include "actors/cluster_router/routing/retry.hpp"
 #include "actors/cluster_router/routing/sessions.hpp"
 #include "actors/cluster_router/routing/tenant_shares.hpp"
@@ -134,6 +135,9 @@ struct Dispatcher::State {
   std::uint64_t seed_of(std::uint64_t sequence, std::uint32_t attempts) const {
     return mix64(options.seed ^ mix64(sequence * max_attempts + attempts));
   }
+  void publish_inputs(const OpenRequest& request, const Ask& ask, std::uint64_t seed, Instant now);
+  void publish_end(std::uint64_t sequence, Instant now);
+  void hand_out(Batch& batch, Instant now);
   std::optional<schema::DecisionRecord> explain_past(const DecisionId& id, Instant now);
   schema::DecisionRecord explain_next(const RequestFacts& facts, Instant now) const;
 
@@ -160,6 +164,7 @@ struct Dispatcher::State {
   std::vector<ClassMeans> means;
   Counts counts;
   RecordRing records;
+  Publishing publishing;
   std::deque<PlanContext> contexts;  ///< the latest plans, for explanations
 
   std::deque<OpenRequest> requests;

@@ -49,7 +49,8 @@ Dispatcher::State::State(DispatcherOptions given)
       rng(options.seed),
       cache(options.cache_blocks),
       counts(options.sent_rows),
-      records(options.records) {}
+      records(options.records),
+      publishing(options.published_per_s) {}
 
 Dispatcher::State::~State() {
   for (OpenRequest& request : requests) {
@@ -190,6 +191,7 @@ Batch Dispatcher::State::drain(Instant now) {
     batch.policy = view->policy->hash;
     batch.table = view->table->content;
   }
+  hand_out(batch, now);
   counts.drain(loads, penalties, now, batch);
   penalties.carried_by(batch.number, now);
   drained_at = now;

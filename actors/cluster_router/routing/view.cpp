@@ -279,6 +279,7 @@ tl::expected<std::shared_ptr<const View>, Refusal> build_view(const ViewInputs& 
   view->engines = read_engines(inputs, *here);
   view->plan =
       same_tables(inputs, view->engines, previous) ? previous->plan : make_tables(inputs, view->engines);
+  view->publish = inputs.publish;
   view->routers = std::max(1u, inputs.routers);
   view->covered_batches = inputs.covered_batches;
   view->sent = inputs.sent;

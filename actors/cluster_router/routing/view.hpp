@@ -85,6 +85,13 @@ struct PlanTables {
   std::vector<std::pair<std::string_view, EngineIndex>> by_name;  ///< sorted; views into the fleet table
 };
 
+/// What of its decisions a loop hands out, because somebody listens.
+struct Publish {
+  bool decisions = false;
+  bool inputs = false;
+  friend bool operator==(const Publish&, const Publish&) = default;
+};
+
 /// Prompt blocks that other routers sent, numbered by the actor from 1 without gaps.
 struct SentBatch {
   std::uint64_t number = 0;
@@ -97,6 +104,7 @@ struct View {
   std::shared_ptr<const schema::RoutingSnapshot> snapshot;  ///< null: none yet
   Instant as_of = never_yet;                                ///< what the snapshot knows is of this time
   std::shared_ptr<const PlanTables> plan;
+  Publish publish;
   std::vector<EngineFacts> engines;  ///< by EngineIndex
   std::uint32_t routers = 1;         ///< R: that share these engines, this one included
   std::vector<std::uint64_t>
@@ -131,6 +139,7 @@ struct ViewInputs {
   std::vector<EngineInput> engines;    ///< by EngineIndex; shorter: nothing heard of the rest
   std::vector<double> measured_rtt_s;  ///< by ClusterIndex; shorter or NaN: as declared
   std::uint32_t routers = 1;
+  Publish publish;
   std::vector<std::uint64_t> covered_batches;
   std::vector<std::shared_ptr<const SentBatch>> sent;
 };

@@ -129,6 +129,26 @@ BOOST_AUTO_TEST_CASE(two_forwarders_at_once_deliver_everything_once) {
   BOOST_TEST(listener->stats().received.total().missed == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(a_forwarder_knows_what_somebody_listens_to) {
+  Fleet fleet{bus_a};
+  const auto listens = [&](std::initializer_list<std::string_view> names) {
+    const std::vector<ProcessName> messages(names.begin(), names.end());
+    return eventually([&] { return fleet.forwarders[0]->stats().listened == messages; });
+  };
+  BOOST_TEST(listens({}));
+  auto first = fleet.node(fleet.options(monitor, {"decision/east/", "signal/"}));
+  BOOST_TEST(listens({"decision_record"}), "of kept kinds nobody needs to know");
+  auto second = fleet.node(fleet.options(router, {"decision/"}));
+  second->subscribe("inputs/");
+  BOOST_TEST(listens({"decision_inputs", "decision_record"}));
+  first->stop();
+  BOOST_TEST(listens({"decision_inputs", "decision_record"}));
+  second->unsubscribe("decision/");
+  BOOST_TEST(listens({"decision_inputs"}));
+  second->stop();
+  BOOST_TEST(listens({}));
+}
+
 BOOST_AUTO_TEST_CASE(a_late_joiner_gets_the_latest_values_and_their_age) {
   Fleet fleet{bus_a};
   auto speaker = fleet.node(fleet.options(proxy));

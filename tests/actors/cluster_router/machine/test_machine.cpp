@@ -36,3 +36,29 @@ BOOST_AUTO_TEST_CASE(damaged_state_is_as_good_as_none) {
     BOOST_TEST((machine.view().standing.snapshot == SnapshotVersion{}));
   }
 }
+
+BOOST_AUTO_TEST_CASE(decisions_are_handed_out_only_while_somebody_listens) {
+  Machine machine = driver(Kept{tests::small_policy_text(), {}, {}}).make();
+  Machine::Effects effects;
+  machine.on_wake(instant_at(0s), effects);
+  const auto wanted = [&](Duration at) {
+    machine.on_wake(instant_at(at), effects);
+    return machine.view().view->publish;
+  };
+  const auto hear = [&](std::vector<ProcessName> messages, Duration at,
+                        std::string_view forwarder = "bus-1") {
+    schema::Delivery delivery;
+    delivery.envelope.source = ProcessName(forwarder);
+    delivery.message = schema::Interest{std::move(messages)};
+    machine.on(delivery, instant_at(at), effects);
+  };
+  BOOST_TEST(!wanted(1s).decisions);
+  hear({ProcessName("decision_record"), ProcessName("order")}, 2s);
+  BOOST_TEST(wanted(2s).decisions);
+  BOOST_TEST(!wanted(2s).inputs);
+  hear({ProcessName("decision_inputs")}, 3s, "bus-2");
+  BOOST_TEST((wanted(3s) == routing::Publish{true, true}));
+  hear({}, 4s);
+  BOOST_TEST((wanted(4s) == routing::Publish{false, true}));
+  BOOST_TEST((wanted(20s) == routing::Publish{}), "a forwarder that says nothing more wants nothing");
+}

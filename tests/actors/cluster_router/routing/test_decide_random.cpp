@@ -3,7 +3,9 @@
 
 #include <algorithm>
 
+#include "actors/cluster_router/routing/past_decision.hpp"
 #include "messages/base/rng.hpp"
+#include "messages/codec/codec.hpp"
 #include "tests/actors/cluster_router/routing/slow_evaluator.hpp"
 #include "tests/support/sizes.hpp"
 
@@ -57,6 +59,9 @@ class RandomWorld {
     decide(around, ask, tried, now_, first, decision);
     decide(around, ask, tried, now_, again, replayed);
     if (auto difference = replay_difference(decision, replayed); !difference.empty()) return difference;
+    if (rng_.below(recalled_every) == 0)
+      if (auto difference = recalled_difference(around, ask, tried, seed, decision); !difference.empty())
+        return difference;
     return disagreement(raw_, raw, now_, decision);
   }
 
@@ -71,6 +76,32 @@ class RandomWorld {
       if (std::bit_cast<std::uint64_t>(a.candidates[i].cost.total()) !=
           std::bit_cast<std::uint64_t>(b.candidates[i].cost.total()))
         return "a replay computes another cost";
+    return "";
+  }
+
+  /// Through the message that carries a decision's inputs, and back: the same to the last bit.
+  std::string recalled_difference(const Surroundings& around, const Ask& ask, const Tried& tried,
+                                  std::uint64_t seed, const Decision& decision) const {
+    schema::DecisionInputs inputs = inputs_of(around, ask, tried, now_, seed, decision);
+    if (const auto sound = schema::check(inputs); !sound) return "inputs: " + sound.error().text();
+    const auto decoded =
+        codec::decode(schema::DecisionInputs::info.kind, codec::encode(schema::Message(inputs)));
+    if (!decoded) return "inputs: " + decoded.error().text();
+    const auto past = PastDecision::recall(std::get<schema::DecisionInputs>(*decoded), view_->policy);
+    if (!past) return "recall: " + past.error().text();
+    const Decision recalled = past->decide();
+    if (auto difference = replay_difference(decision, recalled); !difference.empty())
+      return "recalled: " + difference;
+    const auto rows = past->rows(recalled);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto& recorded = inputs.candidates[i];
+      if (rows[i].fate != recorded.fate || rows[i].penalty != recorded.penalty ||
+          rows[i].weight != recorded.weight || rows[i].matched_tokens != recorded.matched_tokens ||
+          rows[i].signal_age != recorded.signal_age)
+        return "recalled: another candidate";
+      if (rows[i].total_s > 0 && past->cost_on(rows[i].engine).total_s != rows[i].total_s)
+        return "recalled: another cost on that engine";
+    }
     return "";
   }
 
@@ -229,6 +260,7 @@ class RandomWorld {
     return ask;
   }
 
+  static constexpr std::size_t recalled_every = 20;  // it is much slower than deciding
   Rng& rng_;
   Fleet fleet_;
   RawWorld raw_{};
