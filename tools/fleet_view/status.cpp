@@ -205,7 +205,8 @@ FleetStatus fleet_status(const FleetView& view, Instant now) {
     out.plan_age_s = out.plan_age_s ? std::max(*out.plan_age_s, age) : age;
     out.gap = std::max(out.gap.value_or(0), snapshot.message.gap);
   }
-  out.alerts = view.alerts.size();
+  for (const auto& [name, alert] : view.alerts)
+    out.alerts += alert.age(now) <= schema::Alert::info.keep ? 1 : 0;  // others' authors speak no more
   return out;
 }
 

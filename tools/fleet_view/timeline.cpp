@@ -57,8 +57,8 @@ void Timeline::on(const schema::Delivery& delivery, Instant now) {
           note(EventKind::plan, m.cluster.str(), std::string(name_of(m.kind)), m.cause,
                m.kind == schema::PlanKind::hold ? Severity::warning : Severity::info, said);
         } else if constexpr (std::is_same_v<T, schema::Alert>) {
-          note(EventKind::alert, m.name.str(), m.raised ? "raised" : "cleared", m.summary,
-               m.raised ? m.severity : Severity::info, said);
+          note(EventKind::alert, fmt::format("{} by {}", m.name, from), m.raised ? "raised" : "cleared",
+               m.summary, m.raised ? m.severity : Severity::info, said);
         } else if constexpr (std::is_same_v<T, schema::Policy>) {
           note(EventKind::policy, m.name, fmt::format("version {} {}", m.version, m.hash.brief()), "",
                Severity::info, said);

@@ -59,6 +59,10 @@ void add_tap(CLI::App& app) {
       .add_option("--between", options->between, "of snapshots: what is different between these two versions")
       ->expected(2)
       ->type_name("VERSION");
+  command
+      .add_option("--follow", options->follow,
+                  "the journey of one request, by its decision; 'next': of the next that passes")
+      ->type_name("DECISION");
   command.add_flag("--drops", options->drops, "tell on stderr what was refused, and why");
   command.add_option("--count", options->most, "end after so many messages");
   command.add_option("--seconds", options->seconds, "end after this time");
@@ -122,12 +126,23 @@ void add_explain(CLI::App& app) {
   CLI::App& command =
       *app.add_subcommand("explain", "Why a request went to its engine and not to the others");
   command.footer(
-      "Exit codes: 2 no router keeps that decision, 3 no router answers.\n\n"
-      "Example:\n  signalbox explain $(curl -si ... | grep -i x-signalbox-decision | cut -d' ' -f2)");
+      "--what-if answers for a change: engine=E (that one had served it), slow=2x or slow=E:2x (the chosen "
+      "one, or E, "
+      "were twice\nas slow), without=E. Where the decision's inputs were recorded it is made again with the "
+      "same draws; "
+      "else the recorded\ncandidates are compared again.\n"
+      "Exit codes: 2 nobody keeps that decision, 3 no router answers.\n\n"
+      "Examples:\n"
+      "  signalbox explain $(curl -si ... | grep -i x-signalbox-decision | cut -d' ' -f2)\n"
+      "  signalbox explain DECISION --what-if without=w1 --what-if slow=e1:2x\n"
+      "  signalbox explain DECISION --recording night.sbx");
   auto options = std::make_shared<ExplainOptions>();
   command.add_option("DECISION", options->decision, "the id in the answer's x-signalbox-decision")
       ->required();
-  cli::add_fleet_options(command, options->fleet);
+  cli::add_source_options(command, options->source);
+  command.add_option("--what-if", options->what_if, "a change; several are made together")
+      ->type_name("CHANGE")
+      ->allow_extra_args(false);
   command.add_flag("--json", options->json, "as JSON");
   command.add_option("--wait", options->wait_s, "seconds to wait for each router")->capture_default_str();
   command.callback([options] { cli::finish("explain", explain(*options)); });

@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <cctype>
+#include <condition_variable>
+#include <map>
 #include <memory>
+#include <mutex>
 
+#include "messages/codec/codec.hpp"
 #include "tools/observe/record_text.hpp"
+#include "tools/observe/what_if.hpp"
 
 namespace signalbox::observe {
 namespace {
@@ -52,40 +57,152 @@ Result<std::string> clean(std::string_view decision) {
               "copy it from an answer's x-signalbox-decision");
 }
 
-}  // namespace
+tl::unexpected<Error> nobody_keeps(const std::string& decision, std::string where, std::string hint) {
+  return fail(ErrorKind::not_found, fmt::format("no {} keeps decision '{}'", where, decision), {},
+              std::move(hint));
+}
 
-Status explain(const ExplainOptions& options) {
-  const auto decision = clean(options.decision);
-  if (!decision) return tl::unexpected(decision.error());
-  const auto fleet = cli::open_fleet(options.fleet);
-  if (!fleet) return tl::unexpected(fleet.error());
-  std::vector<std::string> names;
-  for (const auto& engine : fleet->config.engines) names.push_back(engine.name.str());
+Result<std::string> ask_routers(const cli::Source& source, const std::string& decision, Duration longest) {
   std::string troubles;
   bool answered = false;
-  for (const config::Process& process : fleet->config.processes) {
+  for (const config::Process& process : source.fleet.config.processes) {
     if (process.role != "cluster-router" || process.operator_listen.empty()) continue;
-    const auto answer = get(fmt::format("http://{}/explain/{}", process.operator_listen, *decision),
-                            from_seconds(options.wait_s));
+    auto answer = get(fmt::format("http://{}/explain/{}", process.operator_listen, decision), longest);
     if (!answer) {
       troubles += fmt::format("{}{}: {}", troubles.empty() ? "" : "; ", process.id, answer.error().text());
       continue;
     }
     answered = true;
     if (answer->status != 200) continue;
-    const auto text =
-        options.json ? Result<std::string>(answer->body + "\n") : record_as_text(answer->body, names);
-    if (!text) return tl::unexpected(text.error());
-    fmt::print("{}", *text);
-    return {};
+    while (answer->body.ends_with('\n')) answer->body.pop_back();
+    return std::move(answer->body);
   }
   if (!answered)
     return fail(ErrorKind::unavailable,
                 troubles.empty() ? "the fleet has no router with an operator port" : troubles,
                 "no router could be asked", "is the fleet up? 'signalbox status' tells");
-  return fail(
-      ErrorKind::not_found, fmt::format("no router keeps decision '{}'", *decision), troubles,
+  return nobody_keeps(
+      decision, "router",
       "copy the id from an answer's x-signalbox-decision; each router keeps only its latest decisions");
+}
+
+/// Reads the recording from its begin; `see` says when it has seen enough.
+template <class F>
+Status read_recording(const std::string& file, std::uint64_t kinds, F&& see) {
+  auto reader = recording::Reader::open(file);
+  if (!reader) return tl::unexpected(std::move(reader.error()));
+  reader->only_kinds(kinds);
+  while (const auto message = reader->next())
+    if (see(*message->delivery)) break;
+  return {};
+}
+
+Result<std::string> read_record(const std::string& file, const std::string& decision) {
+  std::string found;
+  const Status read = read_recording(file, recording::kind_bit(schema::DecisionRecord::info.kind),
+                                     [&](const schema::Delivery& d) {
+                                       const auto* record = std::get_if<schema::DecisionRecord>(&d.message);
+                                       if (record != nullptr && record->decision == decision)
+                                         found = codec::to_json(d.message);
+                                       return !found.empty();
+                                     });
+  if (!read) return tl::unexpected(read.error());
+  if (found.empty())
+    return nobody_keeps(decision, "message of this recording",
+                        "'signalbox tap --replay FILE --message decision_record' shows which it has");
+  return found;
+}
+
+Result<std::string> hear_record(const cli::Source& source, const std::string& decision, Duration longest) {
+  std::mutex mutex;
+  std::condition_variable heard;
+  std::string found;
+  bus::NodeHandlers handlers;
+  handlers.on_delivery = [&](const schema::DeliveryPtr& delivery) {
+    const auto* record = std::get_if<schema::DecisionRecord>(&delivery->message);
+    if (record == nullptr || record->decision != decision) return;
+    const std::lock_guard lock(mutex);
+    found = codec::to_json(delivery->message);
+    heard.notify_one();
+  };
+  auto node = cli::join_source(source, {"decision/"}, std::move(handlers));
+  if (!node) return tl::unexpected(std::move(node.error()));
+  {
+    std::unique_lock lock(mutex);
+    heard.wait_for(lock, longest, [&] { return !found.empty(); });
+  }
+  (*node)->stop();
+  if (found.empty())
+    return nobody_keeps(decision, "message that was said meanwhile",
+                        "wait longer with --wait, or look into the file with --recording");
+  return found;
+}
+
+std::vector<std::string> engine_names(const cli::Source& source) {
+  std::vector<std::string> out;
+  for (const auto& engine : source.fleet.config.engines) out.push_back(engine.name.str());
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest) {
+  const auto decision = clean(text);
+  if (!decision) return tl::unexpected(decision.error());
+  if (source.recording) return read_record(source.fleet.file, *decision);
+  return source.replayed ? hear_record(source, *decision, longest) : ask_routers(source, *decision, longest);
+}
+
+Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest) {
+  const auto json = find_record(source, decision, longest);
+  if (!json) return tl::unexpected(json.error());
+  return record_as_text(*json, engine_names(source));
+}
+
+std::optional<FoundInputs> find_inputs(const cli::Source& source, const std::string& text) {
+  const auto decision = clean(text);
+  if (!source.recording || !decision) return std::nullopt;
+  std::optional<FoundInputs> out;
+  std::map<Digest, std::string> policies;
+  const std::uint64_t kinds =
+      recording::kind_bit(schema::DecisionInputs::info.kind) | recording::kind_bit(schema::Policy::info.kind);
+  const Status read = read_recording(source.fleet.file, kinds, [&](const schema::Delivery& d) {
+    if (const auto* policy = std::get_if<schema::Policy>(&d.message)) policies[policy->hash] = policy->text;
+    const auto* inputs = std::get_if<schema::DecisionInputs>(&d.message);
+    if (inputs != nullptr && inputs->decision == *decision &&
+        (!out || inputs->attempt >= out->inputs.attempt))
+      out = FoundInputs{*inputs, {}};
+    return false;
+  });
+  if (!read || !out) return std::nullopt;
+  const auto policy = policies.find(out->inputs.policy);
+  if (policy == policies.end()) return std::nullopt;
+  out->policy = policy->second;
+  return out;
+}
+
+Status explain(const ExplainOptions& options) {
+  std::vector<WhatIf> changes;
+  for (const std::string& text : options.what_if) {
+    auto change = parse_what_if(text);
+    if (!change) return tl::unexpected(change.error());
+    changes.push_back(std::move(*change));
+  }
+  const auto source = cli::open_source(options.source);
+  if (!source) return tl::unexpected(source.error());
+  const auto json = find_record(*source, options.decision, from_seconds(options.wait_s));
+  if (!json) return tl::unexpected(json.error());
+  const std::vector<std::string> names = engine_names(*source);
+  if (changes.empty()) {
+    const auto text = options.json ? Result<std::string>(*json + "\n") : record_as_text(*json, names);
+    if (!text) return tl::unexpected(text.error());
+    fmt::print("{}", *text);
+    return {};
+  }
+  const auto answer = answer_what_if(*json, find_inputs(*source, options.decision), names, changes);
+  if (!answer) return tl::unexpected(answer.error());
+  fmt::print("{}", options.json ? as_json(*answer) : as_text(*answer));
+  return {};
 }
 
 }  // namespace signalbox::observe

@@ -54,6 +54,7 @@ class Writer {
   Writer(const dom::object& record, const std::vector<std::string>& engines)
       : record_(record), engines_(engines), candidates_(rows_of(record, "candidates")) {}
 
+  std::string text() const { return sentence(); }
   std::string run() const {
     std::string out = sentence() + "\n\n";
     out += fleet_view::as_text({candidates(), fates(), attempts(), facts()});
@@ -192,14 +193,23 @@ class Writer {
   std::vector<dom::object> candidates_;
 };
 
-}  // namespace
-
-Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines) {
+template <class F>
+Result<std::string> with_record(const std::string& json, F&& write) {
   dom::parser parser;
   dom::object record;
   if (parser.parse(json).get(record) != simdjson::SUCCESS)
     return invalid("the router's answer is not a JSON object");
-  return Writer(record, engines).run();
+  return write(record);
+}
+
+}  // namespace
+
+Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines) {
+  return with_record(json, [&](const dom::object& record) { return Writer(record, engines).run(); });
+}
+
+Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines) {
+  return with_record(json, [&](const dom::object& record) { return Writer(record, engines).text(); });
 }
 
 }  // namespace signalbox::observe

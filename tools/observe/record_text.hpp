@@ -12,4 +12,7 @@ namespace signalbox::observe {
 /// A sentence first, then the candidates, the attempts and the facts as tables. Errors: invalid.
 Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines);
 
+/// The sentence alone.
+Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines);
+
 }  // namespace signalbox::observe

@@ -8,6 +8,7 @@
 
 #include "tools/cli/observer.hpp"
 #include "tools/fleet_view/traffic.hpp"
+#include "tools/observe/follow.hpp"
 #include "tools/observe/inbox.hpp"
 #include "tools/observe/interrupt.hpp"
 #include "tools/observe/printer.hpp"
@@ -266,6 +267,7 @@ Status tap(const TapOptions& options) {
   const auto selection = Selection::make(filter);
   if (!selection) return tl::unexpected(selection.error());
   catch_interrupts();
+  if (!options.follow.empty()) return follow(options, *selection);
   if (!options.replay.empty() && !options.source.bus.empty()) return serve(options);
   return options.replay.empty() ? listen(options, *selection) : read(options, *selection);
 }

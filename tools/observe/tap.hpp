@@ -25,6 +25,7 @@ struct TapOptions {
   bool drops = false;                ///< tell on stderr what was refused, and why
   std::uint64_t most = 0;            ///< messages; 0: no end
   double seconds = 0;                ///< 0: no end
+  std::string follow;                ///< a decision, or "next": show its journey instead
   std::string record;                ///< a new file for what passes the filter
   std::string replay;                ///< a file instead of the bus
   std::optional<double> speed;       ///< of replay: recorded seconds a second; absent: at once
