@@ -31,7 +31,7 @@ def recorded(tmp_path_factory, request):
         file = folder / "run.sbx"
         options = ["--config", fleet.file, "--state-dir", fleet.state, "--keys-dir", fleet.folder / "keys"]
         tap = subprocess.Popen([fleet.binary, "tap", "--quiet", "--record", file, *map(str, options)], stderr=subprocess.PIPE, text=True)
-        wait_for("the routers publish", lambda: published(fleet), 30, every_s=0.5)
+        wait_for("the routers publish", lambda: published(fleet), 60, every_s=0.5)
         urls = [fleet.url("router-east"), fleet.url("router-west")]
         rng = random.Random(5)
         shared = [unlike(1000 + i, words=900) for i in range(4)]
@@ -43,9 +43,9 @@ def recorded(tmp_path_factory, request):
         load = Load(one, 60)
         wait_for("enough decisions are made", lambda: len(load.so_far()) >= wanted, 300, every_s=0.5)
         answers = load.stop()
-        wait_for("the last ones were heard", lambda: heard(fleet, file, answers[-1].decision), 20, every_s=0.5)
+        wait_for("the last ones were heard", lambda: heard(fleet, file, answers[-1].decision), 60, every_s=0.5)
         tap.terminate()
-        tap.wait(timeout=20)
+        tap.wait(timeout=60)
         yield fleet, file, answers
     finally:
         stop_all([fleet], request.node)
@@ -136,11 +136,12 @@ def test_what_if(recorded):
 def test_nothing_is_published_when_nobody_listens(recorded):
     fleet, _, _ = recorded
     chat(fleet.url("router-east"), "m-large", "hello", 2)
-    rows = json.loads(fleet.signalbox("tap", "--stats", "--json", "--topic", "beat/", "--topic", "interest/", "--seconds", "2").stdout)["traffic"]
-    assert any(row["message"] == "interest" for row in rows)
-    wait_for("the forwarders tell that nobody listens", lambda: all(
-        "decision_record" not in json.loads(line)["body"]["messages"]
-        for line in fleet.signalbox("tap", "--json", "--message", "interest", "--seconds", "1").stdout.splitlines()), 20)
+    wait_for("the forwarders tell that nobody listens", lambda: nobody_listens(fleet), 60)
+
+
+def nobody_listens(fleet) -> bool:
+    lines = fleet.signalbox("tap", "--json", "--message", "interest", "--seconds", "1").stdout.splitlines()
+    return bool(lines) and all("decision_record" not in json.loads(line)["body"]["messages"] for line in lines)
 
 
 def test_one_request_is_followed_across_processes(recorded):
@@ -162,6 +163,6 @@ def test_one_request_is_followed_across_processes(recorded):
 def test_the_next_request_is_followed_live(recorded):
     fleet, _, _ = recorded
     load = Load(lambda n: chat(fleet.url("router-west"), "m-small", unlike(n), 4), 5)
-    done = fleet.signalbox("tap", "--follow", "next", "--class", "small", "--seconds", "20", "--json")
+    done = fleet.signalbox("tap", "--follow", "next", "--class", "small", "--seconds", "60", "--json")
     load.stop()
     assert "arrived" in [step["what"] for step in json.loads(done.stdout)["journey"]]

@@ -10,6 +10,7 @@
 #include "tools/policy/command.hpp"
 #include "tools/run/command.hpp"
 #include "tools/simulate/start/command.hpp"
+#include "tools/top/command.hpp"
 
 namespace signalbox {
 
@@ -25,6 +26,7 @@ void add_commands(CLI::App& app) {
   observe::add_tap(app);
   observe::add_inspect(app);
   observe::add_explain(app);
+  top::add_top(app);
   policy_command::add_policy(app);
   keys::add_keys(app);
   api_keys::add_api_keys(app);
