@@ -10,7 +10,7 @@ Result<std::unique_ptr<Feed>> Feed::start(Source source, FeedOptions options) {
   std::unique_ptr<Feed> out(new Feed(std::move(source), std::move(options)));
   if (out->source_.recording) {
     const recording::Reader& reader = *out->source_.recording;
-    out->restart(out->options_.from_the_end ? reader.last() : std::min(out->source_.until, reader.first()));
+    out->restart(std::min(out->source_.until, reader.first()));
     return out;
   }
   bus::NodeHandlers handlers;

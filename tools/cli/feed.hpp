@@ -15,8 +15,7 @@ namespace signalbox::cli {
 
 struct FeedOptions {
   std::vector<std::string> subscriptions;
-  double speed = 1;           ///< of a recording: recorded seconds a second
-  bool from_the_end = false;  ///< of a recording: begin at its end instead of its begin
+  double speed = 1;  ///< of a recording: recorded seconds a second
   /// Called with every message after the view has taken it, under the lock; must only look.
   std::function<void(const schema::Delivery&, const fleet_view::FleetView&, Instant)> on_message;
   /// The view was emptied: a recording begins anew. Under the lock.

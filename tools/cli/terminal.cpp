@@ -3,21 +3,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <cstdlib>
-
 namespace signalbox::cli {
 
-Terminal terminal() {
-  Terminal out;
+std::size_t terminal_width() {
   winsize size{};
-  if (::isatty(STDOUT_FILENO) == 1 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
-    out = {size.ws_col, size.ws_row};
-  if (const char* columns = std::getenv("COLUMNS")) {
-    const std::string_view text(columns);
-    std::from_chars(text.data(), text.data() + text.size(), out.columns);
-  }
-  return out;
+  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
+  return size.ws_col;
 }
 
 void put(std::FILE* out, std::string_view text) {

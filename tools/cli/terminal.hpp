@@ -7,13 +7,8 @@
 
 namespace signalbox::cli {
 
-struct Terminal {
-  std::size_t columns = 0;  ///< 0: as many as it takes
-  std::size_t lines = 0;    ///< likewise
-};
-
-/// The terminal on stdout. Where $COLUMNS is set it says the width, with or without a terminal.
-Terminal terminal();
+/// Columns of the terminal on stdout; 0 if it is none.
+std::size_t terminal_width();
 
 /// Writes a text at once. What cannot be written (a full disk, a reader that has left) is lost: for words whose writer has
 /// better things to do than to fail of them.

@@ -116,7 +116,7 @@ void add_health(const FleetView& view, Instant now, EngineStatus& out) {
   if (heard == view.signals.end()) return;
   const schema::EngineSignal& signal = heard->second.message;
   out.running = signal.running, out.waiting = signal.waiting, out.kv_usage = signal.kv_usage;
-  out.tpot_s = signal.tpot_s, out.ttft_s = signal.ttft_s, out.slowness = signal.slowness;
+  out.tpot_s = signal.tpot_s, out.slowness = signal.slowness;
   out.signal_age_s = to_seconds(heard->second.age(now) + signal.reading_age);
 }
 
@@ -137,7 +137,6 @@ std::vector<EngineStatus> engine_statuses(const FleetView& view, Instant now) {
     if (row.cluster.valid() && row.cluster.at() < table->clusters.size())
       out[i].cluster = table->clusters[row.cluster.at()].name;
     out[i].models = joined(row.models);
-    out[i].max_batch = row.max_batch;
     add_health(view, now, out[i]);
   }
   const Places place(view, *table);

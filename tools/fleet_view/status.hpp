@@ -21,8 +21,7 @@ struct EngineStatus {
   std::string evidence;
   std::optional<double> since_s;
   std::optional<double> capacity_factor;
-  std::optional<double> running, waiting, kv_usage, tpot_s, ttft_s, slowness, signal_age_s;
-  double max_batch = 0;
+  std::optional<double> running, waiting, kv_usage, tpot_s, slowness, signal_age_s;
   std::optional<double> planned_load, capacity, price;  ///< engine time, s/s
   schema::Binding binding = schema::Binding::none;
   double planned_inflight = 0;

@@ -43,8 +43,6 @@ void FleetView::on(const schema::Delivery& delivery, Instant now) {
           demands.insert_or_assign(from, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::OutcomeReport>) {
           outcomes.insert_or_assign(from, std::move(latest));
-        } else if constexpr (std::is_same_v<T, schema::EngineProfile>) {
-          profiles.insert_or_assign(message.engine, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::Calibration>) {
           calibrations.insert_or_assign(from, std::move(latest));
         } else if constexpr (std::is_same_v<T, schema::CacheDigest>) {

@@ -40,7 +40,6 @@ class FleetView {
   std::map<ProcessName, Heard<schema::OutcomeReport>> outcomes;    ///< by router
   /// Raised ones, by name and who raised them.
   std::map<std::pair<ProcessName, ProcessName>, Heard<schema::Alert>> alerts;
-  std::map<EngineName, Heard<schema::EngineProfile>> profiles;
   std::map<ProcessName, Heard<schema::Calibration>> calibrations;
   std::map<EngineName, Heard<schema::CacheDigest>> caches;
   std::map<EngineName, std::uint64_t>

@@ -33,7 +33,6 @@ class Selection {
   /// The topic prefixes that can hold what passes.
   std::vector<std::string> subscriptions() const;
   /// The message types that can pass.
-  const std::vector<const schema::MessageInfo*>& types() const { return types_; }
   bool passes(const schema::Delivery& delivery, const fleet_view::RowNames& names) const;
   /// By topics and types alone: then a lost message's topic tells whether it would have passed.
   bool by_topic() const;

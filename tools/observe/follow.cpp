@@ -6,9 +6,9 @@
 #include <mutex>
 
 #include "tools/cli/observer.hpp"
+#include "tools/cli/terminal.hpp"
 #include "tools/fleet_view/journey.hpp"
 #include "tools/observe/interrupt.hpp"
-#include "tools/observe/printer.hpp"
 
 namespace signalbox::observe {
 namespace {
@@ -38,8 +38,8 @@ Status print(const std::vector<Said>& said, const std::string& decision, const f
   auto table = journey(said, decision, view.names());
   if (!table) return fail(ErrorKind::internal, "the record is gone");
   table->name = options.json ? "journey" : fmt::format("journey of {}", decision);
-  fmt::print("{}",
-             options.json ? fleet_view::as_json({*table}) : fleet_view::as_text({*table}, terminal_width()));
+  fmt::print("{}", options.json ? fleet_view::as_json({*table})
+                                : fleet_view::as_text({*table}, cli::terminal_width()));
   return {};
 }
 

@@ -2,9 +2,9 @@
 #pragma once
 
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "messages/base/result.hpp"
 #include "tools/cli/source.hpp"
@@ -29,7 +29,7 @@ struct Subject {
   std::string_view name;
   std::string_view sentence;
 };
-std::span<const Subject> subjects();
+std::vector<Subject> subjects();
 
 /// Listens until everything that the subject needs was heard, at most `wait_s`, and prints it. Errors: unavailable if
 /// nothing was heard, not_found for a name that the fleet does not know, conflict if the fleet has none of it.

@@ -1,25 +1,18 @@
 #include "tools/observe/printer.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cstdio>
 
 #include "messages/codec/codec.hpp"
+#include "tools/cli/terminal.hpp"
 #include "tools/fleet_view/message_text.hpp"
 #include "tools/fleet_view/snapshot_diff.hpp"
 
 namespace signalbox::observe {
 
-std::size_t terminal_width() {
-  winsize size{};
-  if (::isatty(STDOUT_FILENO) == 0 || ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return 0;
-  return size.ws_col;
-}
-
 Printer::Printer(TapStyle style, bool json_diffs)
-    : style_(style), json_diffs_(json_diffs), width_(terminal_width()) {}
+    : style_(style), json_diffs_(json_diffs), width_(cli::terminal_width()) {}
 
 void Printer::learn(const schema::Delivery& delivery, Instant now) {
   if (std::holds_alternative<schema::Policy>(delivery.message) ||

@@ -41,7 +41,4 @@ class Printer {
   std::uint64_t shown_ = 0;
 };
 
-/// Columns of the terminal on stdout; 0 if it is none.
-std::size_t terminal_width();
-
 }  // namespace signalbox::observe

@@ -204,22 +204,29 @@ Status listen(const TapOptions& options, const Selection& selection) {
 
 // --- from a file
 
+/// Where in the recording to begin.
+Instant begin_of(const TapOptions& options, const recording::Reader& reader) {
+  const double at_s = options.source.at_s.value_or(0);
+  return (at_s < 0 ? reader.last() : reader.first()) + from_seconds(at_s);
+}
+
 Status read(const TapOptions& options, const Selection& selection) {
   auto reader = recording::Reader::open(options.replay);
   if (!reader) return tl::unexpected(reader.error());
   Printer printer(style_of(options), options.json);
-  fleet_view::Traffic traffic(reader->first());
+  const Instant from = begin_of(options, *reader);
+  fleet_view::Traffic traffic(from);
   const Instant began = cli::monotonic_now();
-  const Instant end = options.seconds > 0 ? reader->first() + from_seconds(options.seconds) : end_of_time;
+  const Instant end = options.seconds > 0 ? from + from_seconds(options.seconds) : end_of_time;
   while (!interrupted() && (options.most == 0 || printer.shown() < options.most)) {
     const auto message = reader->next();
     if (!message || message->arrived > end) break;
     printer.learn(*message->delivery, message->arrived);
+    if (message->arrived < from) continue;
     if (!selection.passes(*message->delivery, printer.names()) || !is_between(options, *message->delivery))
       continue;
     if (options.speed && *options.speed > 0) {
-      const Instant due =
-          began + from_seconds(to_seconds(message->arrived - reader->first()) / *options.speed);
+      const Instant due = began + from_seconds(to_seconds(message->arrived - from) / *options.speed);
       while (!interrupted() && cli::monotonic_now() < due) pause(due - cli::monotonic_now());
     }
     traffic.on(*message->delivery, 0);
@@ -234,8 +241,7 @@ Status serve(const TapOptions& options) {
   auto reader = recording::Reader::open(options.replay);
   if (!reader) return tl::unexpected(reader.error());
   const double length = to_seconds(reader->last() - reader->first());
-  recording::PlayerOptions how{options.source.bus, options.speed.value_or(1), never_yet};
-  if (options.source.at_s) how.from = reader->first() + from_seconds(*options.source.at_s);
+  recording::PlayerOptions how{options.source.bus, options.speed.value_or(1), begin_of(options, *reader)};
   auto player = recording::Player::start(std::move(*reader), std::move(how));
   if (!player) return tl::unexpected(player.error());
   fmt::print(stderr,

@@ -41,7 +41,7 @@ Status top(const TopOptions& options) {
   auto source = cli::open_source(options.source);
   if (!source) return tl::unexpected(std::move(source.error()));
   const std::string title = title_of(*source);
-  auto feed = cli::Feed::start(std::move(*source), {topics, options.speed, false, {}, {}});
+  auto feed = cli::Feed::start(std::move(*source), {topics, options.speed, {}, {}});
   if (!feed) return tl::unexpected(std::move(feed.error()));
 
   const Instant began = cli::monotonic_now();
