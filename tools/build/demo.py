@@ -14,6 +14,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 
+import monitoring  # noqa: E402  beside this file
 from fleet import Fleet, example  # noqa: E402  the same harness as the cluster tests
 from load import Load, chat, unlike  # noqa: E402
 from real_engine import RealEngines  # noqa: E402
@@ -112,6 +113,7 @@ def models_of(config: dict) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--monitoring", action="store_true")
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--folder", type=pathlib.Path, help="for the fleet's files; build/demo or build/demo-real unless given")
     parser.add_argument("--binary", type=pathlib.Path, default=ROOT / "build/release/bin/signalbox")
@@ -136,6 +138,20 @@ def main() -> int:
             fleet.down()
 
 
+@contextlib.contextmanager
+def watching(fleet: Fleet, options):
+    """With --monitoring: Prometheus beside the fleet; yields what shows that it answers."""
+    if not options.monitoring:
+        yield lambda: None
+        return
+    beside = monitoring.Monitoring(fleet, fleet.folder / "monitoring")
+    try:
+        beside.start(interval="1s")
+        yield lambda: monitoring.show(beside, say)
+    finally:
+        beside.stop()
+
+
 def show(fleet: Fleet, config: dict, options) -> int:
     print(fleet.signalbox("status").stdout)
     routers = {process["cluster"]: process["id"] for process in config["process"] if process["role"] == "cluster-router"}
@@ -145,7 +161,9 @@ def show(fleet: Fleet, config: dict, options) -> int:
     print(fleet.signalbox("explain", decision, check=False).stdout)
     pace = REAL if options.real else SIMULATED
     say(f"sending {pace.per_s:g} requests a second to each router for {options.seconds:.0f} s, half of them streams")
-    answers, planned = drive(fleet, routers, models, options.seconds, pace)
+    with watching(fleet, options) as show_monitoring:
+        answers, planned = drive(fleet, routers, models, options.seconds, pace)
+        show_monitoring()
     show_table(fleet, answers, planned)
     total = [a for some in answers.values() for a in some]
     failed = [a for a in total if not a.good]

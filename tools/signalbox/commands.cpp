@@ -3,6 +3,7 @@
 #include "tools/api_keys/command.hpp"
 #include "tools/bench/command.hpp"
 #include "tools/engine_sim/command.hpp"
+#include "tools/exporter/command.hpp"
 #include "tools/keys/command.hpp"
 #include "tools/launcher/command.hpp"
 #include "tools/observe/command.hpp"
@@ -27,6 +28,7 @@ void add_commands(CLI::App& app) {
   observe::add_inspect(app);
   observe::add_explain(app);
   top::add_top(app);
+  exporter::add_exporter(app);
   policy_command::add_policy(app);
   keys::add_keys(app);
   api_keys::add_api_keys(app);

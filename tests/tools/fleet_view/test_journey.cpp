@@ -1,5 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
+#include "tests/support/files.hpp"
 #include "tools/fleet_view/fleet_metrics.hpp"
 #include "tools/fleet_view/journey.hpp"
 #include "tools/fleet_view/view.hpp"
@@ -94,6 +95,18 @@ BOOST_AUTO_TEST_CASE(a_refused_request_has_a_short_way) {
   BOOST_TEST_REQUIRE(table.has_value());
   BOOST_TEST(table->rows.size() == 2u);
   BOOST_TEST(std::get<std::string>(table->rows[1][2]) == "refused with 429");
+}
+
+BOOST_AUTO_TEST_CASE(the_exporters_metrics_are_documented) {
+  std::string page =
+      "# Metrics of the fleet\n\nWhat `signalbox exporter` tells Prometheus: what no single process knows. "
+      "All are gauges; what is "
+      "not\nknown is left out. Written by the tests of `tools/fleet_view` with `SIGNALBOX_REWRITE=1`.\n\n| "
+      "metric | "
+      "labels | |\n| --- | --- | --- |\n";
+  for (const FleetMetric& metric : fleet_metric_list)
+    page += fmt::format("| `{}` | {} | {} |\n", metric.name, metric.labels, metric.help);
+  tests::check_golden(tests::source_path("docs/fleet-metrics.md"), page);
 }
 
 BOOST_AUTO_TEST_CASE(every_metric_is_declared_and_written_once) {
