@@ -2,6 +2,7 @@
 
 #include "tools/api_keys/command.hpp"
 #include "tools/bench/command.hpp"
+#include "tools/console/command.hpp"
 #include "tools/engine_sim/command.hpp"
 #include "tools/exporter/command.hpp"
 #include "tools/keys/command.hpp"
@@ -28,6 +29,7 @@ void add_commands(CLI::App& app) {
   observe::add_inspect(app);
   observe::add_explain(app);
   top::add_top(app);
+  console::add_console(app);
   exporter::add_exporter(app);
   policy_command::add_policy(app);
   keys::add_keys(app);
