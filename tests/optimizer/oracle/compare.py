@@ -24,7 +24,7 @@ REQUIRED = {("50x2000x20", "noise_2%"): 20, ("50x2000x20", "model_+15%"): 100, (
             ("50x2000x20", "cold"): 250, ("100x10000x20", "noise_2%"): 300, ("100x10000x20", "model_+15%"): 1000,
             ("100x10000x20", "engines_-2%"): 1000, ("100x10000x20", "cold"): 2000}
 GAP = 1e-3
-CLARABEL_SIZES, HIGHS_LIMIT_S = SIZES[:2], 120
+CLARABEL_SIZES, HIGHS_LIMIT_S = SIZES[:2], 40
 
 
 def bench(solver: pathlib.Path, size: str, utilisation: float, ties: bool, repeat: int, dump: pathlib.Path) -> list[dict]:

@@ -114,6 +114,62 @@ BOOST_AUTO_TEST_CASE(a_longer_way_to_a_cluster_keeps_requests_at_home_at_once_an
   check_calm(runs);
 }
 
+/// The same of the mean alone: those who take over what is lost share it by what their own requests have taught of them.
+void check_settled(const Runs& runs) {
+  BOOST_REQUIRE(runs.answer.mean.together.has_value());
+  const StepAnswer& together = *runs.answer.mean.together;
+  BOOST_REQUIRE(together.settled_after.has_value());
+  BOOST_TEST(to_seconds(*together.settled_after) <= to_seconds(runs.in_time()));
+  BOOST_TEST(together.overshoot() <= 0.05);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_engine_s_share_goes_to_the_others_within_three_periods) {
+  const Runs& runs = run("engine_lost");
+  BOOST_TEST(runs.mean("e1").before > 0.1);
+  BOOST_TEST(runs.mean("e1").final == 0);
+  check_settled(runs);
+}
+
+BOOST_AUTO_TEST_CASE(a_lost_region_s_requests_go_to_the_other_within_three_periods) {
+  const Runs& runs = run("region_lost");
+  for (const auto* engine : {"e1", "e2", "e3"}) BOOST_TEST(runs.mean(engine).final == 0);
+  BOOST_TEST(runs.mean("w1").final > runs.mean("w1").before + 0.1);
+  check_settled(runs);
+}
+
+namespace {
+
+/// By sample, the mean planned share of e1, which serves half as fast as its profile says, or as it says if `declared`.
+std::vector<double> shares_of_a_slow_engine(bool declared) {
+  auto read = read_scenario(tests::source_path("tests/scenarios/step.toml").string());
+  BOOST_REQUIRE_MESSAGE(read.has_value(), (read ? "" : read.error().text()));
+  Scenario scenario = std::move(*read);
+  scenario.happenings.clear();
+  scenario.duration = 40s;
+  scenario.config.engines[0].simulated->speed = 0.5;
+  if (declared) scenario.config.engines[0].capacity_scale = 0.5;
+  const std::uint64_t seeds = tests::size_of_test("weights_after_a_step");
+  std::vector<double> out;
+  for (scenario.seed = 1; scenario.seed <= seeds; ++scenario.seed) {
+    const Report report = World(scenario).run();
+    out.resize(report.samples.size());
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] += report.samples[i].engines[0].planned / static_cast<double>(seeds);
+  }
+  return out;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_profile_wrong_by_two_costs_three_periods) {
+  const auto wrong = shares_of_a_slow_engine(false), right = shares_of_a_slow_engine(true);
+  BOOST_REQUIRE(wrong.size() == right.size());
+  constexpr std::size_t from = 8;  // samples of 500 ms: the first plan is made in the first second
+  for (std::size_t i = from; i < wrong.size(); ++i)
+    BOOST_TEST(std::abs(wrong[i] - right[i]) <= settle_band,
+               "sample " << i << ": " << wrong[i] << ", " << right[i]);
+}
+
 BOOST_AUTO_TEST_CASE(late_scores_and_a_high_gain_overshoot_and_swing_where_the_optimizer_does_not) {
   const Runs &legacy = run("step", config::ControlKind::feedback), &optimizer = run("step");
   check_calm(optimizer);
