@@ -25,7 +25,7 @@ double mean(double sum, double count) { return count > 0 ? sum / count : 0; }
 }  // namespace
 
 void CalibrationBook::clear() {
-  expected_.clear(), work_s_.clear(), sums_.clear();
+  expected_.clear(), sums_.clear();
   load_now_.clear(), load_sum_.clear(), served_work_.clear();
   plans_ = 0;
   opened_ = never_yet;
@@ -35,7 +35,7 @@ void CalibrationBook::expect(const Facts& facts, const optimizer::Problem& probl
                              const optimizer::Plan& plan) {
   if (policy_ != facts.policy->hash || table_ != facts.table->content) clear();
   policy_ = facts.policy->hash, table_ = facts.table->content;
-  expected_.clear(), work_s_.clear();
+  expected_.clear();
   load_now_ = expected_loads(facts, problem, plan);
   load_sum_.resize(load_now_.size(), 0.0), served_work_.resize(load_now_.size(), 0.0);
   for (std::size_t e = 0; e < load_now_.size(); ++e) load_sum_[e] += load_now_[e];
@@ -49,8 +49,7 @@ void CalibrationBook::expect(const Facts& facts, const optimizer::Problem& probl
     const double first = route.network_s + latency.ttft_s;
     const double tokens = std::max(0.0, traffic.shape.output_tokens - 1);
     expected_[{facts.table->clusters[traffic.cluster.at()].name, traffic.service_class, route.engine}] = {
-        first, first + tokens * latency.tpot_s};
-    work_s_[{traffic.service_class, route.engine}] = optimizer::work_s(engine.step, traffic.shape);
+        {first, first + tokens * latency.tpot_s}, optimizer::work_s(engine.step, traffic.shape)};
   }
 }
 
@@ -62,17 +61,21 @@ void CalibrationBook::hear(const schema::OutcomeReport& report) {
     const auto n = static_cast<double>(row.requests);
     Sums& sums = sums_[{row.request_class, row.engine}];
     sums.requests += n;
-    sums.expected.first_byte_s += n * expected->second.first_byte_s;
-    sums.expected.latency_s += n * expected->second.latency_s;
+    sums.expected.first_byte_s += n * expected->second.times.first_byte_s;
+    sums.expected.latency_s += n * expected->second.times.latency_s;
     sums.came.first_byte_s += row.first_byte_sum_s;
     sums.came.latency_s += row.latency_sum_s;
-    served_work_[row.engine.at()] += n * work_s_[{row.request_class, row.engine}];
+    served_work_[row.engine.at()] += n * expected->second.work_s;
   }
 }
 
 std::optional<schema::Calibration> CalibrationBook::close(Instant now) {
   if (plans_ == 0) return std::nullopt;
-  if (opened_ == never_yet) opened_ = now;
+  if (opened_ == never_yet) {  // what came before is of an unknown time
+    opened_ = now;
+    sums_.clear();
+    std::fill(served_work_.begin(), served_work_.end(), 0.0);
+  }
   if (now - opened_ < window) return std::nullopt;
   schema::Calibration out;
   out.policy = policy_, out.table = table_;

@@ -43,6 +43,11 @@ class CalibrationBook {
   struct Times {
     double first_byte_s = 0, latency_s = 0;
   };
+  /// Of one request.
+  struct Expectation {
+    Times times;
+    double work_s = 0;  ///< of its engine's time
+  };
   struct Sums {
     double requests = 0;
     Times expected, came;
@@ -51,8 +56,7 @@ class CalibrationBook {
   void judge(double ratio, double requests);
 
   Digest policy_, table_;
-  std::map<Key, Times> expected_;  ///< of one request
-  std::map<std::pair<ClassIndex, EngineIndex>, double> work_s_;
+  std::map<Key, Expectation> expected_;
   std::vector<double> load_now_;  ///< expected, by EngineIndex
   std::vector<double> load_sum_,
       served_work_;          ///< of the window: expected load by plan, and engine seconds served
