@@ -233,6 +233,7 @@ std::string history_json(const FleetView& view, const fleet_view::Timeline& time
 }
 
 std::string engine_json(const FleetView& view, const EngineName& engine, Instant now) {
+  if (engine.empty()) return "{}";  // with a name there are the weights, the price and what is not used
   const auto tables = show_weights(view, now, engine);
   Object out;
   out.text("engine", engine.str());

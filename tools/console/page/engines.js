@@ -116,7 +116,7 @@ export class Engines {
     if (this.more?.engine === r.name) {
       facts.push(['evidence', this.more.evidence || '–']);
       for (const w of this.more.weights) facts.push([`weight for ${w.class} from ${w.cluster}`, number(w.weight, 4)]);
-      for (const l of this.more.lost) facts.push([`not used for ${l.class} from ${l.cluster}`, `${l.sentence}; a request would have to be ${time(l.reduced_cost_s)} cheaper`]);
+      for (const l of this.more.lost) facts.push([`not used for ${l.class} from ${l.cluster}`, l.sentence]);
     }
     this.detail.update(facts);
   }
