@@ -104,15 +104,12 @@ class Section {
   std::vector<std::string_view> known_;
 };
 
-constexpr std::array<std::pair<std::string_view, HappeningKind>, 7> happening_names{{
-    {"slow", HappeningKind::slow},
-    {"freeze", HappeningKind::freeze},
-    {"down", HappeningKind::down},
-    {"demand", HappeningKind::demand},
-    {"network", HappeningKind::network},
-    {"tell_network", HappeningKind::tell_network},
-    {"kill", HappeningKind::kill},
-}};
+std::string kinds_in_words() {
+  std::string out;
+  for (std::size_t k = 0; k < enum_size<HappeningKind>; ++k)
+    out += fmt::format("{}{}", out.empty() ? "use one of " : ", ", name_of(static_cast<HappeningKind>(k)));
+  return out;
+}
 
 /// One file being read.
 struct Reading {
@@ -134,6 +131,7 @@ struct Reading {
 
   void read_top(const toml::table& top);
   void read_control(const toml::table& table);
+  void read_engine(const toml::table& table);
   void read_load(const toml::table& table);
   void read_event(const toml::table& table);
   void check_event(Section& section, const Happening& happening);
@@ -152,7 +150,7 @@ void Reading::read_top(const toml::table& top) {
   section.read("network_jitter", scenario.network_jitter);
   section.read("step_noise", scenario.step_noise);
   section.read("solve_time", scenario.solve_time);
-  for (const std::string_view key : {"control", "load", "event"}) section.child(key);
+  for (const std::string_view key : {"control", "engine", "load", "event"}) section.child(key);
   section.refuse_unknown();
   if (!status) return;
   if (scenario.sample <= Duration::zero() || scenario.warmup >= scenario.duration)
@@ -182,6 +180,24 @@ void Reading::read_control(const toml::table& table) {
   section.read("smoothing", control.feedback_smoothing);
   section.read("delay", control.feedback_delay);
   section.refuse_unknown();
+}
+
+/// What is so, whatever the topology tells the fleet.
+void Reading::read_engine(const toml::table& table) {
+  Section section = this->section(table);
+  EngineName name;
+  double speed = 1;
+  section.read("name", name, true);
+  section.read("speed", speed, true);
+  section.refuse_unknown();
+  auto& engines = scenario.config.engines;
+  const auto engine =
+      std::find_if(engines.begin(), engines.end(), [&](const config::Engine& e) { return e.name == name; });
+  if (engine == engines.end())
+    return section.mistake(section.source(), fmt::format("the topology has no engine '{}'", name));
+  if (!(speed > 0)) return section.mistake(section.source(), "an engine's speed is positive");
+  if (!engine->simulated) engine->simulated.emplace();
+  engine->simulated->speed = speed;
 }
 
 void Reading::read_load(const toml::table& table) {
@@ -236,14 +252,13 @@ void Reading::read_event(const toml::table& table) {
   section.read("from", happening.from);
   section.read("to", happening.to);
   section.read("process", happening.process);
+  section.read("peer", happening.peer);
   section.read("value", happening.value, true);
   section.refuse_unknown();
-  const auto known = std::find_if(happening_names.begin(), happening_names.end(),
-                                  [&](const auto& row) { return row.first == kind; });
-  if (known == happening_names.end())
-    return section.mistake(section.source(), fmt::format("'{}' is no kind of event", kind),
-                           "use slow, freeze, down, demand, network, tell_network or kill");
-  happening.kind = known->second;
+  const auto known = value_of<HappeningKind>(kind);
+  if (!known)
+    return section.mistake(section.source(), fmt::format("'{}' is no kind of event", kind), kinds_in_words());
+  happening.kind = *known;
   check_event(section, happening);
   scenario.happenings.push_back(std::move(happening));
 }
@@ -254,8 +269,16 @@ void Reading::check_event(Section& section, const Happening& h) {
       h.kind == HappeningKind::slow || h.kind == HappeningKind::freeze || h.kind == HappeningKind::down;
   if (of_engine && config.find_engine(h.engine) == nullptr)
     section.mistake(section.source(), fmt::format("the topology has no engine '{}'", h.engine));
-  if (h.kind == HappeningKind::kill && config.find_process(h.process) == nullptr)
+  const bool of_process = h.kind == HappeningKind::kill || h.kind == HappeningKind::pause ||
+                          h.kind == HappeningKind::cut || h.kind == HappeningKind::disk_full ||
+                          h.kind == HappeningKind::solver;
+  if (of_process && config.find_process(h.process) == nullptr)
     section.mistake(section.source(), fmt::format("the topology has no process '{}'", h.process));
+  if (!h.peer.empty() && config.find_process(h.peer) == nullptr)
+    section.mistake(section.source(), fmt::format("the topology has no process '{}'", h.peer));
+  const bool is_share =
+      h.kind == HappeningKind::loss || h.kind == HappeningKind::repeat || h.kind == HappeningKind::overtake;
+  if (is_share && h.value > 1) section.mistake(section.source(), "a share is at most 1");
   const bool of_link = h.kind == HappeningKind::network || h.kind == HappeningKind::tell_network;
   if (of_link && (config.find_cluster(h.from) == nullptr || config.find_cluster(h.to) == nullptr))
     section.mistake(section.source(), "'from' and 'to' must be clusters of the topology");
@@ -280,6 +303,7 @@ Result<Scenario> read_scenario(const std::string& file) {
   reading.read_top(top);
   if (const toml::table* control = top["control"].as_table(); control && reading.status)
     reading.read_control(*control);
+  if (reading.status) reading.each(top, "engine", &Reading::read_engine);
   if (reading.status) reading.each(top, "load", &Reading::read_load);
   if (reading.status) reading.each(top, "event", &Reading::read_event);
   if (!reading.status) return tl::unexpected(reading.status.error());

@@ -96,7 +96,8 @@ void DataPlane::arrive(std::size_t router, std::size_t load, Arrival arrival) {
   const FlightId id = next_++;
   Flight& flight = flights_[id];
   flight.router = router;
-  flight.outcome = {.load = load, .arrived = queue_.now(), .ended = never_yet, .engine = {}};
+  flight.outcome = {
+      .load = load, .router = router, .arrived = queue_.now(), .ended = never_yet, .engine = {}};
   flight.arrival = std::move(arrival);
   const routing::Begun begun = routers_[router]->dispatcher.begin(std::move(facts), queue_.now());
   flight.ticket = begun.ticket;

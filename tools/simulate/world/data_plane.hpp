@@ -22,7 +22,8 @@ namespace signalbox::simulate {
 
 /// What became of one request.
 struct Outcome {
-  std::size_t load = 0;  ///< row of the scenario's loads
+  std::size_t load = 0;    ///< row of the scenario's loads
+  std::size_t router = 0;  ///< row of the data plane's routers
   Instant arrived, first_byte = never_yet, ended;
   EngineIndex engine;  ///< that served it last; not valid when refused at once
   std::uint32_t attempts = 0;
@@ -52,6 +53,7 @@ class DataPlane {
   void arrive(std::size_t router, std::size_t load, Arrival arrival);
 
   EngineHost& engine(std::size_t row) { return *engines_[row]; }
+  const EngineHost& engine(std::size_t row) const { return *engines_[row]; }
   std::size_t engines() const { return engines_.size(); }
   /// Its process dies: connections to it are reset.
   void stop_engine(std::size_t row);

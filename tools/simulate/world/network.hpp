@@ -2,12 +2,23 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "cluster-config/schema/topology.hpp"
 #include "messages/base/rng.hpp"
 
 namespace signalbox::simulate {
+
+/// What goes wrong between processes.
+struct LinkFaults {
+  double loss = 0, repeat = 0, overtake = 0;             ///< shares of all messages
+  std::set<std::pair<ProcessName, ProcessName>> cuts{};  ///< from, to; an empty `to` is everybody
+
+  bool is_cut(const ProcessName& from, const ProcessName& to) const {
+    return cuts.contains({from, to}) || cuts.contains({from, ProcessName()});
+  }
+};
 
 class Network {
  public:

@@ -2,6 +2,7 @@
 // prescribes. The state folder is a map that outlives the machine, so that a process that is started again finds it.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +11,7 @@
 
 #include "actors/kit/shape/machine.hpp"
 #include "tools/simulate/world/bus.hpp"
+#include "tools/simulate/world/hooks.hpp"
 
 namespace signalbox::simulate {
 
@@ -29,6 +31,8 @@ struct ProcessPlace {
   Incarnation incarnation;
   std::map<std::string, std::string> kept;  ///< what was persisted, by name
   bool disk_full = false;                   ///< a fault: nothing can be kept
+  bool paused = false;                      ///< a fault: nothing happens, but it is all remembered
+  Hooks* hooks = nullptr;                   ///< may be null
   std::function<void(LogEntry)> log;
 };
 
@@ -38,6 +42,8 @@ class AnyNode {
   /// Joins the bus and wakes the machine for the first time.
   virtual void start() = 0;
   virtual kit::Standing standing() const = 0;
+  /// What was remembered while the process was paused happens now.
+  virtual void resume() = 0;
 };
 
 template <kit::Machine M>
@@ -78,11 +84,22 @@ class Node final : public AnyNode {
   void start() override {
     wake();
     bus_.join(id_, M::role_info().hears, [this](const schema::Delivery& delivery) {
-      handle([&](auto& effects) { machine_.on(delivery, queue_.now(), effects); });
+      handle([this, delivery](auto& effects) {
+        schema::Delivery heard = delivery;
+        if (place_.hooks && !place_.hooks->deliver(place_, heard)) return;
+        machine_.on(heard, queue_.now(), effects);
+      });
     });
   }
   void tell(const typename M::Input& input) {
-    handle([&](auto& effects) { machine_.on(input, queue_.now(), effects); });
+    handle([this, input](auto& effects) { machine_.on(input, queue_.now(), effects); });
+  }
+  void resume() override {
+    while (!place_.paused && !missed_.empty()) {
+      const Ask ask = std::move(missed_.front());
+      missed_.pop_front();
+      handle(ask);
+    }
   }
   kit::Standing standing() const override { return machine_.view().standing; }
   const M& machine() const { return machine_; }
@@ -91,13 +108,16 @@ class Node final : public AnyNode {
  private:
   using Effects = kit::Effects<typename M::Command>;
 
+  using Ask = std::function<void(Effects&)>;
+
   void wake() {
-    handle([&](auto& effects) { machine_.on_wake(queue_.now(), effects); });
+    handle([this](auto& effects) { machine_.on_wake(queue_.now(), effects); });
   }
-  template <class F>
-  void handle(F&& ask) {
+  void handle(const Ask& ask) {
+    if (place_.paused) return missed_.push_back(ask);
     Effects effects;
     ask(effects);
+    if (place_.hooks) place_.hooks->answer(place_, effects.persist, effects.publish);
     perform(std::move(effects));
   }
   void perform(Effects effects) {
@@ -129,6 +149,7 @@ class Node final : public AnyNode {
   M machine_;
   Act act_;
   Alarm alarm_;
+  std::deque<Ask> missed_;  ///< while paused
   std::shared_ptr<Node*> self_ = std::make_shared<Node*>(this);
 };
 

@@ -18,6 +18,7 @@ struct World::Process {
   Alarm beat;
   Instant started;
   std::optional<std::size_t> router;  ///< row in the data plane
+  int solver_fault = 0;               ///< as HappeningKind::solver
 
   bool up() const { return !nodes.empty(); }
 };

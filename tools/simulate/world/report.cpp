@@ -46,6 +46,20 @@ std::string describe(const Happening& h) {
       return fmt::format("the optimizers are told of {:g} ms from {} to {}", h.value * 1e3, h.from, h.to);
     case HappeningKind::kill:
       return fmt::format("process {} {}", h.process, h.value != 0 ? "is killed" : "is started");
+    case HappeningKind::pause:
+      return fmt::format("process {} {}", h.process, h.value != 0 ? "stands still" : "goes on");
+    case HappeningKind::cut:
+      return fmt::format("what {} says to {} {}", h.process, h.peer.empty() ? "all" : h.peer.str(),
+                         h.value != 0 ? "is lost" : "passes again");
+    case HappeningKind::loss: return fmt::format("{:g} % of messages are lost", 100 * h.value);
+    case HappeningKind::repeat: return fmt::format("{:g} % of messages come twice", 100 * h.value);
+    case HappeningKind::overtake: return fmt::format("{:g} % of messages are overtaken", 100 * h.value);
+    case HappeningKind::disk_full:
+      return fmt::format("the disk of {} {}", h.process, h.value != 0 ? "is full" : "has room");
+    case HappeningKind::solver: {
+      constexpr std::array doings{"solves", "hangs", "fails", "answers nonsense"};
+      return fmt::format("the solver of {} {}", h.process, doings[static_cast<std::size_t>(h.value) % 4]);
+    }
   }
   return {};
 }

@@ -1,5 +1,6 @@
 // What the world knows of each role: how to make its machines and what their commands do.
 #include <algorithm>
+#include <limits>
 
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
@@ -15,8 +16,8 @@
 namespace signalbox::simulate {
 
 MemberId RoleBuilder::new_member() {
-  world.member_clusters_.push_back(process.place.cluster);
-  return static_cast<MemberId>(world.member_clusters_.size() - 1);
+  world.seats_.push_back({process.place.cluster, &process.place});
+  return static_cast<MemberId>(world.seats_.size() - 1);
 }
 
 template <kit::Machine M>
@@ -135,13 +136,16 @@ void RoleBuilder::build_cluster_router() {
   options.kept = {process.place.kept[std::string(Machine::policy_name)],
                   process.place.kept[std::string(Machine::table_name)],
                   process.place.kept[std::string(Machine::snapshot_name)]};
+  options.gateway = {true, "the virtual world"};
   options.report = config.intervals.report;
   options.share = config.intervals.share;
-  Node<Machine>& node = add<Machine>(
-      Machine(std::move(options)),
-      [&w = world, router = *process.router](const cluster_router::SwapView& swap, const Teller<Machine>&) {
-        w.data_.adopt(router, swap.view);
-      });
+  Node<Machine>& node = add<Machine>(Machine(std::move(options)),
+                                     [&w = world, &place = process.place, router = *process.router](
+                                         const cluster_router::SwapView& swap, const Teller<Machine>&) {
+                                       auto view = swap.view;
+                                       if (w.hooks_ != nullptr) w.hooks_->adopt(place, view);
+                                       w.data_.adopt(router, std::move(view));
+                                     });
   drain_each(config.intervals.share, *process.router, node.teller());
 }
 
@@ -168,6 +172,16 @@ void RoleBuilder::build_feedback_balancer() {
   add<Machine>(Machine(std::move(options)), [](const kit::None&, const Teller<Machine>&) {});
 }
 
+namespace {
+
+/// All of the first source on its first engine, whatever that can carry, and prices that are no numbers.
+void make_nonsense(optimizer::Plan& plan) {
+  for (std::size_t i = 0; i < plan.flow_per_s.size(); ++i) plan.flow_per_s[i] *= i == 0 ? 100 : 0;
+  for (double& price : plan.price) price = std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
 // The solver is the child's, without the child: it answers after the scenario's time for a solve.
 void RoleBuilder::build_global_optimizer() {
   using global_optimizer::Machine;
@@ -180,14 +194,22 @@ void RoleBuilder::build_global_optimizer() {
   options.leader_timeout = config.control.leader_timeout;
   options.keep_alive = config.intervals.keep_alive;
   options.kept_term = process.place.kept[std::string(Machine::term_name)];
+  if (world.hooks_ != nullptr)
+    options.verify = [hooks = world.hooks_, &place = process.place](const auto& plan, const auto& facts,
+                                                                    double coverage) {
+      return hooks->verified(place, plan, facts, global_optimizer::judge(plan, facts, coverage));
+    };
   add<Machine>(Machine(std::move(options)),
-               [&w = world](const global_optimizer::Solve& solve, const Teller<Machine>& tell) {
-                 w.queue_.in(w.scenario_.solve_time, [solve, tell] {
-                   const auto plan = optimizer::solve(solve.problem, {}, solve.warm);
-                   if (plan)
-                     tell(global_optimizer::SolveDone{solve.number, *plan});
-                   else
-                     tell(global_optimizer::SolveFailed{solve.number, "refused", plan.error().text()});
+               [&w = world, &p = process](const global_optimizer::Solve& solve, const Teller<Machine>& tell) {
+                 if (p.solver_fault == 1) return;
+                 w.queue_.in(w.scenario_.solve_time, [solve, tell, fault = p.solver_fault] {
+                   if (fault == 2)
+                     return tell(global_optimizer::SolveFailed{solve.number, "crashed", "told to"});
+                   auto plan = optimizer::solve(solve.problem, {}, solve.warm);
+                   if (!plan)
+                     return tell(global_optimizer::SolveFailed{solve.number, "refused", plan.error().text()});
+                   if (fault == 3) make_nonsense(*plan);
+                   tell(global_optimizer::SolveDone{solve.number, *std::move(plan)});
                  });
                });
 }

@@ -8,6 +8,7 @@
 
 #include "cluster-config/schema/topology.hpp"
 #include "messages/base/criticality.hpp"
+#include "messages/base/described.hpp"
 #include "messages/base/ids.hpp"
 #include "messages/base/time.hpp"
 #include "tools/simulate/world/content.hpp"
@@ -43,14 +44,24 @@ struct Load {
 };
 
 enum class HappeningKind : std::uint8_t {
-  slow,          ///< an engine's steps take `value` times as long
-  freeze,        ///< an engine makes no progress; value 0 thaws it
-  down,          ///< an engine's process is gone; value 0 starts it anew, empty
-  demand,        ///< the rate of a load (or of all) is multiplied by `value`
-  network,       ///< the round trip from one cluster to another becomes `value` seconds
-  tell_network,  ///< an operator orders the optimizers to reckon with that round trip
-  kill,          ///< a process of the fleet is gone; value 0 starts it anew
+  slow,
+  freeze,
+  down,
+  demand,
+  network,
+  tell_network,
+  kill,
+  pause,
+  cut,
+  loss,
+  repeat,
+  overtake,
+  disk_full,
+  solver,
 };
+
+/// How late the network makes a message that it repeats or lets be overtaken.
+inline constexpr Duration most_late = 2s;
 
 struct Happening {
   Duration at{};
@@ -58,7 +69,7 @@ struct Happening {
   EngineName engine;
   std::string load;  ///< empty: all
   ClusterName from, to;
-  ProcessName process;
+  ProcessName process, peer;
   double value = 0;
 };
 
@@ -82,3 +93,23 @@ struct Scenario {
 void use_control(Scenario& scenario, config::ControlKind kind);
 
 }  // namespace signalbox::simulate
+
+template <>
+struct signalbox::EnumTable<signalbox::simulate::HappeningKind> {
+  static constexpr std::array rows{
+      EnumRow{"slow", "an engine's steps take `value` times as long"},
+      EnumRow{"freeze", "an engine makes no progress; 0: it goes on"},
+      EnumRow{"down", "an engine's process is gone; 0: it is started anew, empty"},
+      EnumRow{"demand", "the rate of a load (or of all) is multiplied by `value`"},
+      EnumRow{"network", "the round trip from one cluster to another becomes `value` seconds"},
+      EnumRow{"tell_network", "an operator orders the optimizers to reckon with that round trip"},
+      EnumRow{"kill", "a process of the fleet is gone; 0: it is started with what it kept"},
+      EnumRow{"pause", "a process stands still; 0: it goes on, with all that it missed"},
+      EnumRow{"cut", "nothing passes from a process to `peer` (none: to anybody); 0: it passes again"},
+      EnumRow{"loss", "this share of all messages is lost"},
+      EnumRow{"repeat", "this share of all messages comes twice"},
+      EnumRow{"overtake", "this share of all messages comes late, and later ones before it"},
+      EnumRow{"disk_full", "a process cannot write; 0: it can"},
+      EnumRow{"solver", "an optimizer's solver: 1 hangs, 2 fails, 3 answers nonsense; 0: it solves"},
+  };
+};

@@ -16,16 +16,17 @@ constexpr std::size_t most_warnings = 50;
 World::World(const Scenario& scenario)
     : scenario_(scenario),
       rng_(scenario.seed),
+      fault_rng_(rng_.split(2)),
       network_(scenario.config, scenario.network_jitter, rng_.split(1)),
       recorder_(scenario),
-      bus_(queue_, [this](MemberId from, MemberId to) { return delay(from, to); }),
+      bus_(queue_, [this](MemberId from, MemberId to) { return pass(from, to); }),
       data_(queue_, network_, scenario.config, scenario.loads, scenario, [this](const Outcome& outcome) {
         recorder_.record(outcome);
-        if (watch_) watch_(outcome);
+        if (hooks_ != nullptr) hooks_->ended(outcome);
       }) {
   bus_.set_tap(
       [this](const schema::Message& message, const schema::Envelope& envelope) { watch(message, envelope); });
-  member_clusters_.emplace_back();  // the operator's place
+  seats_.emplace_back();  // the operator's
   for (const config::Process& row : scenario.config.processes) {
     processes_.push_back(std::make_unique<Process>(
         row, queue_, [this, at = processes_.size()] { say_beat(*processes_[at]); }));
@@ -41,6 +42,22 @@ World::World(const Scenario& scenario)
 }
 
 World::~World() = default;
+
+void World::set_hooks(Hooks& hooks) {
+  hooks_ = &hooks;
+  for (const auto& process : processes_) process->place.hooks = &hooks;
+  bus_.set_let_in([this](MemberId to, const schema::Delivery& delivery, schema::Unwelcome why) {
+    return seats_[to].place != nullptr && hooks_->let_in(*seats_[to].place, delivery, why);
+  });
+}
+
+std::vector<World::ProcessNow> World::processes() const {
+  std::vector<ProcessNow> out;
+  for (const auto& process : processes_)
+    out.push_back({process->place, process->role, process->up(),
+                   process->up() ? standing_of(*process) : kit::Standing{}});
+  return out;
+}
 
 Report World::run() {
   for (const auto& process : processes_) start(*process);
@@ -66,20 +83,28 @@ void World::start(Process& process) {
   if (!builder.build())
     return note({queue_.now(), process.place.name, schema::Severity::warning, "left_out",
                  fmt::format("the virtual world has no role {}", process.row.role)});
+  if (hooks_ != nullptr) hooks_->started(process.place);
   for (const auto& node : process.nodes) node->start();
   process.beat.set(queue_.now());
 }
 
 void World::stop(Process& process) {
   process.nodes.clear();
+  process.place.paused = false;
   process.beat.set(end_of_time);
+}
+
+kit::Standing World::standing_of(const Process& process) const {
+  kit::Standing standing = process.nodes.front()->standing();
+  for (const auto& node : process.nodes)
+    if (!node->standing().ready) standing.ready = false;
+  return standing;
 }
 
 // The kit's process says this beside what its machines say.
 void World::say_beat(Process& process) {
-  kit::Standing standing = process.nodes.front()->standing();
-  for (const auto& node : process.nodes)
-    if (!node->standing().ready) standing.ready = false;
+  if (process.place.paused) return process.beat.set(queue_.now() + scenario_.config.intervals.beat);
+  const kit::Standing standing = standing_of(process);
   schema::Beat beat;
   beat.role = process.role;
   beat.id = process.place.name;
@@ -98,12 +123,21 @@ void World::say_beat(Process& process) {
   process.beat.set(queue_.now() + scenario_.config.intervals.beat);
 }
 
-std::optional<Duration> World::delay(MemberId from, MemberId to) {
-  return network_.one_way(member_clusters_[from], member_clusters_[to]);
+Passage World::pass(MemberId from, MemberId to) {
+  const Seat &sender = seats_[from], &receiver = seats_[to];
+  const Duration on_time = network_.one_way(sender.cluster, receiver.cluster);
+  Passage passage(on_time);
+  if (sender.place == nullptr || sender.place == receiver.place) return passage;
+  if (faults_.is_cut(sender.place->name, receiver.place->name)) return {};
+  const auto late = [&] { return on_time + from_seconds(fault_rng_.uniform() * to_seconds(most_late)); };
+  if (fault_rng_.chance(faults_.repeat)) passage.again = late();
+  if (fault_rng_.chance(faults_.overtake)) passage.delay = late(), passage.in_order = false;
+  if (fault_rng_.chance(faults_.loss)) passage.delay.reset();
+  return passage;
 }
 
 void World::watch(const schema::Message& message, const schema::Envelope& envelope) {
-  if (tap_) tap_(message, envelope);
+  if (hooks_ != nullptr) hooks_->said(message, envelope);
   const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&message);
   if (snapshot == nullptr) return;
   ++snapshots_said_;
@@ -150,16 +184,36 @@ void World::happen(const Happening& h) {
         schedule_arrival(load);
       }
       return;
-    case HappeningKind::kill:
-      for (const auto& process : processes_) {
-        if (process->row.id != h.process) continue;
-        if (h.value != 0)
-          stop(*process);
-        else if (!process->up())
-          start(*process);
-      }
+    case HappeningKind::cut:
+      if (h.value != 0)
+        faults_.cuts.insert({h.process, h.peer});
+      else
+        faults_.cuts.erase({h.process, h.peer});
       return;
+    case HappeningKind::loss: faults_.loss = h.value; return;
+    case HappeningKind::repeat: faults_.repeat = h.value; return;
+    case HappeningKind::overtake: faults_.overtake = h.value; return;
+    case HappeningKind::kill:
+    case HappeningKind::pause:
+    case HappeningKind::disk_full:
+    case HappeningKind::solver: return happen_to_process(h);
   }
+}
+
+void World::happen_to_process(const Happening& h) {
+  const auto found = std::find_if(processes_.begin(), processes_.end(),
+                                  [&](const auto& process) { return process->row.id == h.process; });
+  if (found == processes_.end()) return;
+  Process& process = **found;
+  const bool on = h.value != 0;
+  if (h.kind == HappeningKind::kill && on) stop(process);
+  if (h.kind == HappeningKind::kill && !on && !process.up()) start(process);
+  if (h.kind == HappeningKind::disk_full) process.place.disk_full = on;
+  if (h.kind == HappeningKind::solver) process.solver_fault = static_cast<int>(h.value);
+  if (h.kind != HappeningKind::pause) return;
+  process.place.paused = on && process.up();
+  if (!process.place.paused)
+    for (const auto& node : process.nodes) node->resume();
 }
 
 void World::say_network(const Happening& h) {
@@ -224,6 +278,7 @@ void World::take_sample() {
     if (process->router)
       row.waiting_at_routers += static_cast<std::uint32_t>(data_.dispatcher(*process->router).waiting());
   recorder_.sample(std::move(row));
+  if (hooks_ != nullptr) hooks_->look(*this);
   queue_.in(scenario_.sample, [this] { take_sample(); });
 }
 

@@ -44,7 +44,7 @@ struct Parrot {
 };
 static_assert(kit::Machine<Parrot>);
 
-struct World {
+struct Place {
   EventQueue queue;
   std::map<std::pair<MemberId, MemberId>, Duration> delays;
   bool cut = false;
@@ -57,7 +57,7 @@ struct World {
   ProcessPlace places[3];
   std::string commands;
 
-  World() {
+  Place() {
     for (std::size_t i = 0; i < 3; ++i) {
       places[i].name = ProcessName(std::string(1, static_cast<char>('a' + i)));
       places[i].log = [this](LogEntry e) { log += e.event + ";"; };
@@ -79,7 +79,7 @@ struct World {
 
 }  // namespace
 
-BOOST_FIXTURE_TEST_CASE(messages_arrive_after_the_network_s_delay_and_in_order, World) {
+BOOST_FIXTURE_TEST_CASE(messages_arrive_after_the_network_s_delay_and_in_order, Place) {
   auto b = node(1);
   b->start();
   delays[{0, 1}] = 10ms;
@@ -95,7 +95,7 @@ BOOST_FIXTURE_TEST_CASE(messages_arrive_after_the_network_s_delay_and_in_order, 
   BOOST_TEST(b->machine().wakes == 1);
 }
 
-BOOST_FIXTURE_TEST_CASE(who_comes_late_gets_the_last_value_of_each_topic, World) {
+BOOST_FIXTURE_TEST_CASE(who_comes_late_gets_the_last_value_of_each_topic, Place) {
   say(0, "x", "old");
   say(0, "x", "new");
   say(0, "y");
@@ -112,7 +112,7 @@ BOOST_FIXTURE_TEST_CASE(who_comes_late_gets_the_last_value_of_each_topic, World)
   BOOST_TEST(c->machine().heard == "");
 }
 
-BOOST_FIXTURE_TEST_CASE(nothing_reaches_the_dead_and_a_cut_network_loses, World) {
+BOOST_FIXTURE_TEST_CASE(nothing_reaches_the_dead_and_a_cut_network_loses, Place) {
   auto b = node(1);
   b->start();
   say(0, "on-its-way");
@@ -129,7 +129,7 @@ BOOST_FIXTURE_TEST_CASE(nothing_reaches_the_dead_and_a_cut_network_loses, World)
   BOOST_TEST(b->machine().heard == "on-its-way,");
 }
 
-BOOST_FIXTURE_TEST_CASE(effects_are_performed_in_order_and_failures_told, World) {
+BOOST_FIXTURE_TEST_CASE(effects_are_performed_in_order_and_failures_told, Place) {
   auto b = node(1);
   b->start();
   places[1].disk_full = true;

@@ -15,7 +15,7 @@ namespace {
 constexpr double before_s = 60, over_s = 160, end_s = 220;  // overload from `before_s` to `over_s`
 constexpr double recovery_s = 10;
 constexpr double wanted_first_byte_s = 2, wanted_answer_s = 30;
-constexpr Length prompt{300, 0.4}, answer{100, 0.3};
+constexpr Length prompt{300, 0.4}, output{100, 0.3};
 
 /// Everything alike but how much may be tried, queued and sent.
 std::string policy_text(bool budgets) {
@@ -40,7 +40,7 @@ struct Seen {
   }
 };
 
-class Experiment {
+class Experiment : public Hooks {
  public:
   Experiment() {
     auto loaded = config::load(tests::source_path("cluster-config/examples/laptop.toml"));
@@ -63,7 +63,7 @@ class Experiment {
       load.model = "m-large";
       load.rate_per_s = rate / 2;
       load.prompt = prompt;
-      load.output = answer;
+      load.output = output;
       scenario_.loads.push_back(load);
       for (const auto& [at, value] : {std::pair(before_s, factor), std::pair(over_s, 1.0)}) {
         Happening h;
@@ -79,12 +79,13 @@ class Experiment {
   void run(bool budgets) {
     scenario_.policy = policy_text(budgets);
     World world(scenario_);
-    const auto s = [](Instant at) { return to_seconds(at.time_since_epoch()); };
-    world.set_watch([&](const Outcome& o) {
-      seen_.push_back({s(o.arrived), s(o.first_byte), s(o.ended), o.load, o.served(),
-                       o.refused != schema::RefuseReason::none});
-    });
+    world.set_hooks(*this);
     world.run();
+  }
+  void ended(const Outcome& o) override {
+    const auto s = [](Instant at) { return to_seconds(at.time_since_epoch()); };
+    seen_.push_back({s(o.arrived), s(o.first_byte), s(o.ended), o.load, o.served(),
+                     o.refused != schema::RefuseReason::none});
   }
 
   /// Of the loads called `name`, those that arrived in [from, until).
@@ -139,7 +140,7 @@ double capacity() {
         while (sent - done < 2 * options.max_batch)
           engine.submit({.id = ++sent,
                          .prompt_tokens = static_cast<std::uint32_t>(prompt.mean_tokens),
-                         .output_tokens = static_cast<std::uint32_t>(answer.mean_tokens),
+                         .output_tokens = static_cast<std::uint32_t>(output.mean_tokens),
                          .max_output_tokens = 1'000},
                         now);
         now = engine.next_wake();
