@@ -106,7 +106,7 @@ def dies_mid_stream(port: int, engines: list[Engine]) -> tuple[str, bool]:
     event = '"error"' in answer.text
     if answer.error:
         return ("error event, then cut" if event else "cut"), False
-    return ("error event, clean end" if event else "a clean end"), event
+    return ("error event" if event else "a clean end"), event
 
 
 def _told(port: int, engines: list[Engine], stream: bool) -> float | None:
