@@ -9,6 +9,8 @@ namespace {
 
 /// A slope of fewer of its own standard deviations is chance; from `sure` on it is taken whole.
 constexpr double doubtful_slope = 3.0, sure_slope = 5.0;
+/// What one count adds to the line lies no further from what was expected. More is a step, which the level tells.
+constexpr double most_deviations = 3.5;
 /// Standard deviation of the times that a line must rest on.
 constexpr double least_spread_s = 1.0;
 /// Step and bounds of the quantile's multiplier.
@@ -22,6 +24,15 @@ constexpr double most_season = 4.0;
 double deviation_of(double count, double expected, double seconds, double exposure) {
   const auto stable = [](double n) { return 2 * std::sqrt(std::max(0.0, n) + 0.375); };
   return (stable(count) - stable(expected)) / std::sqrt(1 + seconds / exposure);
+}
+
+/// The count as far as it is believed: a burst from somebody who stood still, or reports that come all at once after a
+/// cut, are no rise. `noise`: standard deviations in one of a Poisson count.
+double believed(double count, double expected, double seconds, double exposure, double noise) {
+  const double most = most_deviations * noise * std::sqrt(1 + seconds / exposure) / 2;
+  const double root = std::sqrt(std::max(0.0, expected) + 0.375);
+  const auto back = [](double r) { return std::max(0.0, r * r - 0.375); };
+  return std::clamp(count, back(std::max(0.0, root - most)), back(root + most));
 }
 
 double seconds_of(Instant at) { return to_seconds(at.time_since_epoch()); }
@@ -129,7 +140,8 @@ bool Forecast::observe(double count, double seconds, Instant at) {
     line_.restart(level_.value(), level_.exposure());
   } else {
     line_.age(seconds, keep);
-    line_.add(count, seconds);
+    line_.add(exposure > 0 ? believed(count, expected, seconds, exposure, std::max(1.0, z_)) : count,
+              seconds);
   }
   season_.observe(count, seconds, seconds_of(at));
   at_ = at;

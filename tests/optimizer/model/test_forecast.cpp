@@ -167,6 +167,15 @@ BOOST_AUTO_TEST_CASE(chance_is_no_trend) {
   BOOST_TEST(squares < 1.3 * squares_of_level, squares << " " << squares_of_level);
 }
 
+BOOST_AUTO_TEST_CASE(what_comes_late_and_all_at_once_is_no_rise) {
+  Forecast forecast;
+  for (int i = 1; i <= 60; ++i) forecast.observe(i % 2 + 2, bucket_s, instant_at(i * 500ms));
+  forecast.observe(75, bucket_s, instant_at(30500ms));  // the requests of 15 s, of a router that stood still
+  BOOST_TEST(forecast.rate_per_s() < 2 * 5);
+  for (int i = 62; i <= 90; ++i) forecast.observe(i % 2 + 2, bucket_s, instant_at(i * 500ms));
+  BOOST_TEST(forecast.rate_per_s() < 1.5 * 5);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_expected_of_what_was_never_asked_for) {
   Forecast forecast;
   BOOST_TEST(forecast.rate_per_s(2s) == 0);

@@ -94,6 +94,7 @@ class Checker : public Hooks {
   std::map<std::size_t, Requests> requests_;  ///< by row of the data plane's routers
   std::size_t late_failures_ = 0, late_served_ = 0;
   std::map<std::string, double> rates_;  ///< true, by "cluster class"
+  std::map<std::string, bool> over_;     ///< whether the last plan was for far more, likewise
 };
 
 }  // namespace signalbox::simulate::control
