@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
-#include <csignal>
 #include <cstdio>
 #include <list>
 #include <thread>
 
 #include "actors/cluster_router/net/client.hpp"
-#include "actors/cluster_router/net/server.hpp"
+#include "actors/cluster_router/net/serving.hpp"
 #include "messages/base/json_text.hpp"
 #include "messages/codec/codec.hpp"
 #include "tools/cli/feed.hpp"
@@ -30,11 +29,6 @@ const std::vector<std::string> topics{"beat/",    "signal/", "verdict/", "fleet/
 /// A state tells the events and decisions of this many states before it, so that a page that is loading misses none.
 constexpr std::size_t overlap = 20;
 constexpr std::size_t most_listeners = 64;
-
-net::Loop* running = nullptr;
-void stop(int) {
-  if (running != nullptr) running->stop();
-}
 
 /// Everything that is shown comes from here; a script of elsewhere has no place.
 void respond(ResponseWriter& writer, int status, std::string_view type, std::string_view body) {
@@ -258,17 +252,12 @@ Status console(const ConsoleOptions& options) {
   if (Status opened = handler.open(std::move(*source), options.speed); !opened) return opened;
   net::HttpServer server(loop, handler, {});
   if (const Status listening = server.listen(*address); !listening) return listening;
-  running = &loop;
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
-  std::signal(SIGPIPE, SIG_IGN);
-  const std::string text = address->text();
-  fmt::print("http://{}:{}/\n", text.substr(0, text.rfind(':')), server.port());
+  const net::StopOnSignal stops(loop);
+  fmt::print("http://{}/\n", net::listening_at(*address, server));
   std::fflush(stdout);
   if (!is_loopback(options.listen))
     fmt::print(stderr, "console: whoever reaches {} can look at this fleet\n", options.listen);
   loop.run();
-  running = nullptr;
   return {};
 }
 

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
+#include "actors/cluster_router/net/serving.hpp"
 #include "tools/cli/exit.hpp"
 #include "tools/engine_sim/server.hpp"
 
@@ -19,11 +19,6 @@ struct Arguments {
   std::string tls_certificate, tls_key;
   ServerOptions server;
 };
-
-net::Loop* running = nullptr;
-void stop(int) {
-  if (running != nullptr) running->stop();
-}
 
 Status serve(Arguments arguments) {
   EngineOptions& engine = arguments.server.engine;
@@ -43,15 +38,10 @@ Status serve(Arguments arguments) {
     server.use_tls(*std::move(tls));
   }
   if (const Status listening = server.listen(*address); !listening) return listening;
-  running = &loop;
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
-  std::signal(SIGPIPE, SIG_IGN);
-  const std::string text = address->text();
-  fmt::print("{{\"listening\": \"{}:{}\"}}\n", text.substr(0, text.rfind(':')), server.port());
+  const net::StopOnSignal stops(loop);
+  fmt::print("{{\"listening\": \"{}\"}}\n", net::listening_at(*address, server));
   std::fflush(stdout);
   loop.run();
-  running = nullptr;
   return {};
 }
 

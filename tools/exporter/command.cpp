@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 
 #include "actors/cluster_router/net/client.hpp"
 #include "actors/cluster_router/net/endpoints.hpp"
+#include "actors/cluster_router/net/serving.hpp"
 #include "tools/cli/exit.hpp"
 #include "tools/cli/feed.hpp"
 #include "tools/fleet_view/fleet_metrics.hpp"
@@ -20,11 +20,6 @@ struct Options {
   cli::SourceOptions source;
   std::string listen = "127.0.0.1:9464";
 };
-
-net::Loop* running = nullptr;
-void stop(int) {
-  if (running != nullptr) running->stop();
-}
 
 Status serve(const Options& options) {
   auto source = cli::open_source(options.source);
@@ -48,15 +43,10 @@ Status serve(const Options& options) {
   });
   net::HttpServer server(loop, pages, {});
   if (const Status listening = server.listen(*address); !listening) return listening;
-  running = &loop;
-  std::signal(SIGINT, stop);
-  std::signal(SIGTERM, stop);
-  std::signal(SIGPIPE, SIG_IGN);
-  const std::string text = address->text();
-  fmt::print("http://{}:{}/metrics\n", text.substr(0, text.rfind(':')), server.port());
+  const net::StopOnSignal stops(loop);
+  fmt::print("http://{}/metrics\n", net::listening_at(*address, server));
   std::fflush(stdout);
   loop.run();
-  running = nullptr;
   return {};
 }
 
