@@ -7,7 +7,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
-from fleet import Fleet, example  # noqa: E402
+from fleet import Fleet, example, stop_all  # noqa: E402
 
 
 @pytest.fixture
@@ -31,14 +31,6 @@ def laptop(tmp_path_factory, request):
         yield fleet.up()
     finally:
         stop_all([fleet], request.node)
-
-
-def stop_all(fleets: list[Fleet], node) -> None:
-    failed = getattr(node, "failed_call", False) or getattr(node, "testsfailed", 0) > 0
-    for fleet in fleets:
-        if failed:
-            print(fleet.log_tails())
-        fleet.down()
 
 
 @pytest.hookimpl(wrapper=True)

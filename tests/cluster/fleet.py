@@ -178,3 +178,12 @@ class Fleet:
             tail = log.read_text(errors="replace").splitlines()[-lines:]
             out += f"--- {log.name}\n" + "\n".join(tail) + "\n"
         return out
+
+
+def stop_all(fleets: list[Fleet], node) -> None:
+    """Stops them after a test, or a file of tests; of one that failed the logs are shown first."""
+    failed = getattr(node, "failed_call", False) or getattr(node, "testsfailed", 0) > 0
+    for fleet in fleets:
+        if failed:
+            print(fleet.log_tails())
+        fleet.down()

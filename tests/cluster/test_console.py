@@ -11,7 +11,7 @@ import urllib.request
 import pytest
 
 from big_fleet import BigFleet
-from fleet import ROOT, example, size, wait_for
+from fleet import ROOT, Fleet, example, size, stop_all, wait_for
 from load import Load, chat, unlike
 
 CHROMIUM = shutil.which("chromium")
@@ -73,8 +73,6 @@ def open_page(browser):
 @pytest.fixture(scope="module")
 def busy(tmp_path_factory, request):
     """A laptop fleet of this file's own, under load, with its console."""
-    from conftest import stop_all
-    from fleet import Fleet
     fleet = Fleet(tmp_path_factory.mktemp("console"), example("laptop.toml"))
     try:
         fleet.up()

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from fleet import example, size, wait_for
+from fleet import Fleet, example, size, stop_all, wait_for
 from load import Load, chat, unlike
 
 
@@ -20,8 +20,6 @@ def checker(fleet) -> pathlib.Path:
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory, request):
     """A fleet that publishes every decision, driven by prompts of which some share their beginnings; and its recording."""
-    from conftest import stop_all
-    from fleet import Fleet
     config = example("laptop.toml")
     config.setdefault("router", {})["published"] = 1000.0
     folder = tmp_path_factory.mktemp("explain")

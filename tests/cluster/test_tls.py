@@ -9,8 +9,7 @@ import subprocess
 import openai
 import pytest
 
-from conftest import stop_all
-from fleet import Fleet, example, wait_for
+from fleet import Fleet, example, stop_all, wait_for
 from load import chat, unlike
 
 
