@@ -7,7 +7,6 @@
 #include <set>
 
 #include "messages/schema/traffic.hpp"
-#include "tools/fleet_view/table.hpp"
 
 namespace signalbox::observe {
 namespace {
@@ -129,21 +128,8 @@ class Writer {
   }
 
   Table candidates() const {
-    Table table{"candidates",
-                {{"engine"},
-                 {"fate"},
-                 {"weight", 3},
-                 {"penalty", 2},
-                 {"network_s", 4},
-                 {"queue_s", 4},
-                 {"prefill_s", 4},
-                 {"decode_s", 4},
-                 {"price_s", 4},
-                 {"total_s", 4},
-                 {"matched_tokens", 0},
-                 {"inflight", 1},
-                 {"signal_age_s", 2}},
-                {}};
+    Table table{"candidates", cost_columns(), {}};
+    table.columns.insert(table.columns.end(), {{"matched_tokens", 0}, {"inflight", 1}, {"signal_age_s", 2}});
     for (const auto& row : candidates_) {
       std::vector<Cell> cells{name_of_engine(row), text_of(row, "fate")};
       const auto fate = value_of<CandidateFate>(text_of(row, "fate"));
@@ -210,6 +196,11 @@ Result<std::string> record_as_text(const std::string& json, const std::vector<st
 
 Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines) {
   return with_record(json, [&](const dom::object& record) { return Writer(record, engines).text(); });
+}
+
+std::vector<fleet_view::Column> cost_columns() {
+  return {{"engine"},     {"fate"},         {"weight", 3},   {"penalty", 2}, {"network_s", 4},
+          {"queue_s", 4}, {"prefill_s", 4}, {"decode_s", 4}, {"price_s", 4}, {"total_s", 4}};
 }
 
 }  // namespace signalbox::observe

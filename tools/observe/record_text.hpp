@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "messages/base/result.hpp"
+#include "tools/fleet_view/table.hpp"
 
 namespace signalbox::observe {
 
@@ -14,5 +15,8 @@ Result<std::string> record_as_text(const std::string& json, const std::vector<st
 
 /// The sentence alone.
 Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines);
+
+/// The columns that every table of candidates begins with: the engine, its fate, and the parts of its cost.
+std::vector<fleet_view::Column> cost_columns();
 
 }  // namespace signalbox::observe

@@ -10,7 +10,7 @@
 #include "actors/cluster_router/routing/past_decision.hpp"
 #include "cluster-config/policy/compile.hpp"
 #include "messages/base/json_text.hpp"
-#include "tools/fleet_view/table.hpp"
+#include "tools/observe/record_text.hpp"
 
 namespace signalbox::observe {
 namespace {
@@ -260,18 +260,7 @@ Result<WhatIfAnswer> from_candidates(const std::string& record, const std::vecto
 }
 
 fleet_view::Table table_of(const WhatIfAnswer& answer) {
-  fleet_view::Table out{"candidates",
-                        {{"engine"},
-                         {"fate"},
-                         {"weight", 3},
-                         {"penalty", 2},
-                         {"network_s", 4},
-                         {"queue_s", 4},
-                         {"prefill_s", 4},
-                         {"decode_s", 4},
-                         {"price_s", 4},
-                         {"total_s", 4}},
-                        {}};
+  fleet_view::Table out{"candidates", cost_columns(), {}};
   for (const auto& row : answer.candidates)
     out.rows.push_back({name_of_row(answer.engines, row.engine), fleet_view::cell(name_of(row.fate)),
                         row.weight, row.penalty, row.network_s, row.queue_s, row.prefill_s, row.decode_s,
