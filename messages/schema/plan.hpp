@@ -147,6 +147,7 @@ struct PriceRow {
   double capacity = 0;
   double slowness = 1;
   Binding binding = Binding::none;
+  double congestion = 0;
   static constexpr auto fields() {
     using T = PriceRow;
     return std::tuple{
@@ -161,7 +162,11 @@ struct PriceRow {
         field(5, "slowness", &T::slowness, "measured over declared time per token, as planned with")
             .unit("ratio")
             .within(0.05, 100),
-        field(6, "binding", &T::binding, "the limit that holds it back")};
+        field(6, "binding", &T::binding, "the limit that holds it back"),
+        field(7, "congestion", &T::congestion,
+              "the price without the rent of a limit that holds: the delay alone; 0: not said")
+            .unit("s/s")
+            .within(0, 1e9)};
   }
 };
 
@@ -260,6 +265,36 @@ struct CostRow {
   }
 };
 
+/// A hot prefix group on one engine that the plan means to hold it. A group's shares in a cluster sum to 1.
+struct GroupRow {
+  static constexpr bool columnar = true;
+  ClassIndex request_class;
+  std::uint64_t group = 0;
+  double prefix_tokens = 0;
+  EngineIndex engine;
+  double share = 0;
+  double rate_per_s = 0;
+  double more_at_per_s = 0;
+  static constexpr auto fields() {
+    using T = GroupRow;
+    return std::tuple{
+        field(1, "class", &T::request_class, "row of the class"),
+        field(2, "group", &T::group, "as the routers report it"),
+        field(3, "prefix_tokens", &T::prefix_tokens, "what is shared, and held there")
+            .unit("tokens")
+            .within(0, 1e9),
+        field(4, "engine", &T::engine, "row of the engine"),
+        field(5, "share", &T::share, "share of the group's requests in this cluster").within(0, 1),
+        field(6, "rate_per_s", &T::rate_per_s, "the group's rate, of all clusters, that was planned for")
+            .unit("requests/s")
+            .within(0, 1e9),
+        field(7, "more_at_per_s", &T::more_at_per_s,
+              "the rate from which one more engine would hold it; 0: none would")
+            .unit("requests/s")
+            .within(0, 1e12)};
+  }
+};
+
 /// Up to which report of a router the plan has seen evidence.
 struct CoverRow {
   ProcessName router;
@@ -276,7 +311,7 @@ struct CoverRow {
 /// A verified plan as published for one cluster. Full and idempotent; the highest version wins.
 struct RoutingSnapshot {
   static constexpr MessageInfo info{21,
-                                    2,
+                                    3,
                                     "routing_snapshot",
                                     "snapshot/<cluster>/<optimizer>/",
                                     "the routing weights of one cluster, with the prices that explain them",
@@ -304,6 +339,7 @@ struct RoutingSnapshot {
   std::string cause;
   std::vector<CostRow> costs;
   double moved = 0;
+  std::vector<GroupRow> groups;
 
   static constexpr auto fields() {
     using T = RoutingSnapshot;
@@ -333,6 +369,8 @@ struct RoutingSnapshot {
               "share of this cluster's requests that go elsewhere than by the last plan")
             .unit("share")
             .within(0, 1),
+        field(20, "groups", &T::groups, "where hot prefixes are held, sorted by class, group, engine")
+            .at_most(100'000),
     };
   }
 };

@@ -37,10 +37,28 @@ struct DemandRow {
   }
 };
 
+/// Requests of one class that begin with the same blocks, often enough for a plan to place them.
+struct HotGroupRow {
+  static constexpr bool columnar = true;
+  ClassIndex request_class;
+  std::uint64_t group = 0;
+  double prefix_tokens = 0;
+  std::uint64_t requests = 0;
+  static constexpr auto fields() {
+    using T = HotGroupRow;
+    return std::tuple{
+        field(1, "class", &T::request_class, "row of the class"),
+        field(2, "group", &T::group,
+              "chained, tenant-keyed hash of the prompt up to the end of what is shared"),
+        field(3, "prefix_tokens", &T::prefix_tokens, "what is shared").unit("tokens").within(0, 1e9),
+        field(4, "requests", &T::requests, "of the class's offered ones").unit("requests")};
+  }
+};
+
 /// What one router was asked for.
 struct DemandReport {
   static constexpr MessageInfo info{30,
-                                    1,
+                                    2,
                                     "demand_report",
                                     "demand/<cluster>/<router>/",
                                     "offered requests and tokens per class, before admission",
@@ -53,13 +71,16 @@ struct DemandReport {
   Digest policy;
   Duration period{};
   std::vector<DemandRow> rows;
+  std::vector<HotGroupRow> groups;
   static constexpr auto fields() {
     using T = DemandReport;
     return std::tuple{
         field(1, "cluster", &T::cluster, "the router's cluster"),
         field(2, "policy", &T::policy, "hash of the policy whose classes the rows index"),
         field(3, "period", &T::period, "the time that the counts cover").unit("s").within(0, 1e5),
-        field(4, "rows", &T::rows, "per class").at_most(10'000)};
+        field(4, "rows", &T::rows, "per class").at_most(10'000),
+        field(5, "groups", &T::groups, "hot prefixes; a request counts for the longest that it begins with")
+            .at_most(1000)};
   }
 };
 
