@@ -22,10 +22,11 @@ class Engines:
         self.process.wait()
 
 
-def wrk(port: int, connections: int, seconds: int, size: int) -> dict:
-    """Requests one after the other on each connection."""
-    done = subprocess.run([proxies.program("wrk"), "-t1", f"-c{connections}", f"-d{seconds}s", "-s", HERE / "requests.lua", f"http://127.0.0.1:{port}"],
-                          capture_output=True, text=True, check=True, env={**os.environ, "BYTES": str(size)})
+def wrk(port: int, connections: int, seconds: int, size: int, scheme: str = "http", once: bool = False) -> dict:
+    """Requests one after the other on each connection; `once`: each on a new one."""
+    environment = {**os.environ, "BYTES": str(size)} | ({"ONCE": "1"} if once else {})
+    done = subprocess.run([proxies.program("wrk"), "-t1", f"-c{connections}", f"-d{seconds}s", "-s", HERE / "requests.lua", f"{scheme}://127.0.0.1:{port}"],
+                          capture_output=True, text=True, check=True, env=environment)
     out = json.loads(done.stdout.strip().splitlines()[-1])
     if out["failed"] or not out["requests"]:
         raise RuntimeError(f"requests failed: {out}")
@@ -40,10 +41,10 @@ def start_streams(port: int, at_once: int, total: int, events: int, every_us: in
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
-def streams(port: int, *args: int, may_fail: bool = False) -> dict:
+def streams(port: int, *args: int) -> dict:
     text, _ = start_streams(port, *args).communicate()
     out = json.loads(text.strip().splitlines()[-1])
-    if out["failed"] and not may_fail:
+    if out["failed"]:
         raise RuntimeError(f"streams failed: {out}")
     return out
 
@@ -60,6 +61,15 @@ def requests_of(size: int, seconds: int):
         out, cpu = with_cpu(proxy, lambda: wrk(port, 32, seconds, size))
         figures = {f"requests_s_{size}": out["requests"] / out["seconds"]}
         return figures | ({f"cpu_us_request_{size}": cpu / out["requests"]} if proxy else {})
+    return measure
+
+
+def encrypted(seconds: int):
+    """For routers that speak TLS with clients."""
+    def measure(proxy, port: int) -> dict:
+        out, cpu = with_cpu(proxy, lambda: wrk(port, 32, seconds, 1000, "https"))
+        once, cpu_once = with_cpu(proxy, lambda: wrk(port, 32, seconds, 1000, "https", True))
+        return {"cpu_us_request_tls": cpu / out["requests"], "cpu_us_connection_tls": cpu_once / once["requests"]}
     return measure
 
 
@@ -88,29 +98,34 @@ def saturated(events: int):
     return measure
 
 
+def open_streams(proxy: proxies.Proxy | None, port: int, *args: int) -> tuple[dict, float, float]:
+    """The streams' figures, and the router's memory in kB before them and while all of them were open."""
+    idle = proxy.rss_kb() if proxy else 0
+    client = start_streams(port, *args)
+    while not client.stdout.readline().startswith("open"):
+        if client.poll() is not None:
+            raise RuntimeError("the streams were never all open")
+    held = proxy.rss_kb() if proxy else 0
+    text, _ = client.communicate()
+    return json.loads(text.strip().splitlines()[-1]), idle, held
+
+
 def many(count: int, every_us: int, events: int, key: str):
     """So many streams at once; those that fail are counted."""
     def measure(proxy, port: int) -> dict:
-        out, cpu = with_cpu(proxy, lambda: streams(port, count, count, events, every_us, may_fail=True))
+        (out, idle, held), cpu = with_cpu(proxy, lambda: open_streams(proxy, port, count, count, events, every_us))
         figures = {f"failed_{key}": out["failed"], f"transit_p50_us_{key}": out["transit_p50_us"], f"transit_p99_us_{key}": out["transit_p99_us"]}
-        return figures | ({f"cpu_us_event_{key}": cpu / max(1, out["events"]), f"rss_mb_{key}": proxy.rss_kb() / 1024} if proxy else {})
+        return figures | ({f"cpu_us_event_{key}": cpu / max(1, out["events"]), f"kb_open_stream_{key}": (held - idle) / count} if proxy else {})
     return measure
 
 
-def memory(open_streams: int):
+def memory(count: int):
     """While streams of an event a second are open."""
     def measure(proxy, port: int) -> dict:
         if not proxy:
             return {}
-        idle = proxy.rss_kb()
-        client = start_streams(port, open_streams, open_streams, 5, 1_000_000)
-        while not client.stdout.readline().startswith("open"):
-            if client.poll() is not None:
-                raise RuntimeError("no streams were opened")
-        held = proxy.rss_kb()
-        text, _ = client.communicate()
-        out = json.loads(text.strip().splitlines()[-1])
+        out, idle, held = open_streams(proxy, port, count, count, 5, 1_000_000)
         if out["failed"]:
             raise RuntimeError(f"streams failed: {out}")
-        return {"rss_idle_mb": idle / 1024, "rss_open_mb": held / 1024, "kb_open_stream": (held - idle) / open_streams}
+        return {"rss_idle_mb": idle / 1024, "rss_open_mb": held / 1024, "kb_open_stream": (held - idle) / count}
     return measure

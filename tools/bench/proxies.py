@@ -3,14 +3,15 @@
 Each is a function of (folder, engine ports) that returns a running `Proxy`. `available` says who can run here, and why not.
 """
 
-import hashlib
 import json
 import os
 import pathlib
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -28,6 +29,9 @@ limits { in_flight(engine) <= 20000 }
 timeouts connect 2s first_byte 60s gap 60s total 600s
 """
 
+# Whoever shows one of these is not to be checked: what is measured is the cost of the encryption.
+UNCHECKED = ssl._create_unverified_context()
+
 QUESTION = json.dumps({"model": "m", "max_tokens": 4, "messages": [{"role": "user", "content": "hello"}]}).encode()
 
 
@@ -43,12 +47,14 @@ def program(name: str) -> str | None:
     return shutil.which(name) or shutil.which(name, path="/usr/sbin")
 
 
-def ask(port: int, timeout: float = 1) -> int | None:
-    """The status of one small request, or None where nobody answers."""
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/chat/completions", QUESTION, {"content-type": "application/json"})
+def ask(port: int, timeout: float = 1, scheme: str = "http", seen: dict | None = None) -> int | None:
+    """The status of one small request, or None where nobody answers; the answer's fields go into `seen`."""
+    request = urllib.request.Request(f"{scheme}://127.0.0.1:{port}/v1/chat/completions", QUESTION, {"content-type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=timeout) as answer:
+        with urllib.request.urlopen(request, timeout=timeout, context=UNCHECKED) as answer:
             answer.read()
+            if seen is not None:
+                seen.update(answer.headers.items())
             return answer.status
     except urllib.error.HTTPError as error:
         return error.code
@@ -57,14 +63,15 @@ def ask(port: int, timeout: float = 1) -> int | None:
 
 
 class Proxy:
-    """A running router. `started_s`: from its start to its first 200."""
+    """A running router. `started_s`: from its start to its first 200, whose fields are `first_fields`."""
 
-    def __init__(self, name: str, port: int, command: list, log: pathlib.Path, environment: dict[str, str] | None = None):
-        self.name, self.port = name, port
+    def __init__(self, name: str, port: int, command: list, log: pathlib.Path, environment: dict[str, str] | None = None, scheme: str = "http"):
+        self.name, self.port, self.scheme = name, port, scheme
+        self.first_fields: dict[str, str] = {}
         with log.open("ab") as out:
             began = time.monotonic()
             self.process = subprocess.Popen([str(part) for part in command], stdout=out, stderr=out, env={**os.environ, **(environment or {})})
-        while ask(port) != 200:
+        while ask(port, scheme=scheme, seen=self.first_fields) != 200:
             if self.process.poll() is not None or time.monotonic() - began > 60:
                 self.close()
                 raise RuntimeError(f"{name} does not serve:\n{log.read_text(errors='replace')[-2000:]}")
@@ -100,19 +107,27 @@ class Proxy:
             self.process.wait()
 
 
-def signalbox(folder: pathlib.Path, engines: list[int]) -> Proxy:
-    """The router of a fleet whose control plane is away: it decides by what it keeps and sees itself."""
-    port, operator, bus, other_bus = free_ports(4)
+def certificate(folder: pathlib.Path) -> tuple[pathlib.Path, pathlib.Path]:
+    """A certificate of its own and its key, of a kind that all can show."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=bench",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-out", files[0], "-keyout", files[1]], check=True, capture_output=True)
+    return files
+
+
+def fleet(folder: pathlib.Path, port: int, engines: list[int], tls: bool) -> None:
+    operator, bus, other_bus = free_ports(3)
     rows = "".join(f'[[engine]]\nname = "e{i}"\ncluster = "c"\nurl = "http://127.0.0.1:{p}"\nmodels = ["m"]\nprofile = "p"\n'
                    for i, p in enumerate(engines))
     others = "".join(f'[[process]]\nrole = "{role}"\nid = "{role}"\n' for role in ("policy-keeper", "health-monitor", "global-optimizer"))
+    shown = 'tls_certificate = "{}"\ntls_key = "{}"\n'.format(*certificate(folder)) if tls else ""
     (folder / "fleet.toml").write_text(f"""fleet = "bench"
 policy = "fleet.policy"
 security = "none"
 state_dir = "{folder}/state"
 [router]
 connections = 20000
-[[cluster]]
+{shown}[[cluster]]
 name = "c"
 region = "r"
 zone = "here"
@@ -141,18 +156,57 @@ listen = "127.0.0.1:{port}"
 operator = "127.0.0.1:{operator}"
 """)
     (folder / "fleet.policy").write_text(POLICY)
+
+
+KEPT: dict[tuple[int, ...], dict[str, bytes]] = {}  # by the engines' ports
+
+
+def kept_by_router(engines: list[int]) -> dict[str, bytes]:
+    """What a router of these engines keeps on its disk, its snapshot among it: its whole fleet runs once until that is there."""
+    found = KEPT.get(tuple(engines))
+    if found:
+        return found
+    with tempfile.TemporaryDirectory(prefix="compare-fleet-") as name:
+        folder = pathlib.Path(name)
+        fleet(folder, free_ports(1)[0], engines, False)
+        kept = folder / "state/processes/router"
+        with (folder / "log").open("wb") as log:
+            running = subprocess.Popen([binary(), "up", folder / "fleet.toml"], stdout=log, stderr=log)
+        try:
+            end = time.monotonic() + 60
+            while not all((kept / file).exists() for file in ("policy", "table", "snapshot")):
+                if running.poll() is not None or time.monotonic() > end:
+                    raise RuntimeError(f"the fleet made no snapshot:\n{(folder / 'log').read_text(errors='replace')[-2000:]}")
+                time.sleep(0.02)
+        finally:
+            running.terminate()
+            running.wait(30)
+        return KEPT.setdefault(tuple(engines), {file: (kept / file).read_bytes() for file in ("policy", "table", "snapshot")})
+
+
+def signalbox(folder: pathlib.Path, engines: list[int], tls: bool = False) -> Proxy:
+    """The router of a fleet whose control plane is away: it serves from the snapshot on its disk."""
+    (port,) = free_ports(1)
+    fleet(folder, port, engines, tls)
     kept = folder / "state/processes/router"
     kept.mkdir(parents=True, exist_ok=True)
-    # As the router itself keeps what it last heard: a line with the digest, then the bytes.
-    digest = hashlib.blake2b(POLICY.encode(), digest_size=32).hexdigest()
-    (kept / "policy").write_bytes(f"signalbox 1 {digest}\n".encode() + POLICY.encode())
+    for file, content in kept_by_router(engines).items():
+        (kept / file).write_bytes(content)
     command = [binary(), "run", "cluster-router", "--config", folder / "fleet.toml", "--id", "router"]
-    return Proxy("signalbox", port, command, folder / "log")
+    out = Proxy("signalbox", port, command, folder / "log", scheme="https" if tls else "http")
+    if out.first_fields.get("x-signalbox-snapshot", "none") == "none":
+        out.close()
+        raise RuntimeError("signalbox served without the snapshot on its disk")
+    return out
 
 
-def haproxy(folder: pathlib.Path, engines: list[int]) -> Proxy:
+def haproxy(folder: pathlib.Path, engines: list[int], tls: bool = False) -> Proxy:
     (port,) = free_ports(1)
     servers = "".join(f"  server e{i} 127.0.0.1:{p}\n" for i, p in enumerate(engines))
+    shown = ""
+    if tls:
+        (folder / "shown.pem").write_bytes(b"".join(file.read_bytes() for file in certificate(folder)))
+        shown = f" ssl crt {folder}/shown.pem"
     (folder / "haproxy.cfg").write_text(f"""
 global
   maxconn 9900
@@ -165,17 +219,18 @@ defaults
   timeout client 60s
   timeout server 60s
 frontend in
-  bind 127.0.0.1:{port} backlog 4096
+  bind 127.0.0.1:{port} backlog 4096{shown}
   default_backend engines
 backend engines
   balance roundrobin
 {servers}""")
-    return Proxy("haproxy", port, [program("haproxy"), "-f", folder / "haproxy.cfg"], folder / "log")
+    return Proxy("haproxy", port, [program("haproxy"), "-f", folder / "haproxy.cfg"], folder / "log", scheme="https" if tls else "http")
 
 
-def nginx(folder: pathlib.Path, engines: list[int]) -> Proxy:
+def nginx(folder: pathlib.Path, engines: list[int], tls: bool = False) -> Proxy:
     (port,) = free_ports(1)
     servers = "".join(f"server 127.0.0.1:{p};" for p in engines)
+    shown = "ssl_certificate {}; ssl_certificate_key {};".format(*certificate(folder)) if tls else ""
     (folder / "nginx.conf").write_text(f"""
 daemon off; pid {folder}/pid; error_log {folder}/error.log; worker_processes 1; worker_rlimit_nofile 20000;
 events {{ worker_connections 20000; }}
@@ -184,12 +239,12 @@ http {{
   uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s; keepalive_requests 1000000000; client_body_buffer_size 64k;
   upstream engines {{ {servers} keepalive 64; keepalive_requests 1000000000; }}
   server {{
-    listen 127.0.0.1:{port} backlog=4096;
+    listen 127.0.0.1:{port} backlog=4096{" ssl" if tls else ""}; {shown}
     location / {{ proxy_pass http://engines; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off; }}
   }}
 }}
 """)
-    return Proxy("nginx", port, [program("nginx"), "-c", folder / "nginx.conf"], folder / "log")
+    return Proxy("nginx", port, [program("nginx"), "-c", folder / "nginx.conf"], folder / "log", scheme="https" if tls else "http")
 
 
 def python_router(name: str, engines: list[int], folder: pathlib.Path, arguments: list[str]) -> Proxy:
@@ -213,6 +268,8 @@ def vllm_router(folder: pathlib.Path, engines: list[int]) -> Proxy:
 
 
 STARTERS = {"haproxy": haproxy, "nginx": nginx, "signalbox": signalbox, "smg": smg, "sglang-router": sglang_router, "vllm-router": vllm_router}
+
+SPEAK_TLS = ("haproxy", "nginx", "signalbox")  # whose starters can
 
 
 def binary() -> pathlib.Path:

@@ -1,10 +1,12 @@
 -- For wrk: POSTs of BYTES bytes (an environment variable), 64 different prompts in turn, and the outcome as one line of JSON.
+-- With ONCE set each is its connection's last.
 local bytes = tonumber(os.getenv("BYTES"))
 local model = os.getenv("MODEL") or "m"
 local made, turn = {}, 0
 
 function init()
   wrk.headers["content-type"] = "application/json"
+  if os.getenv("ONCE") then wrk.headers["connection"] = "close" end
   for i = 1, 64 do
     local before = '{"model":"' .. model .. '","max_tokens":160,"messages":[{"role":"user","content":"' .. i .. ' '
     local after = '"}]}'

@@ -154,14 +154,28 @@ void UpstreamConnection::take_body(std::string_view bytes) {
     if (tell_body(piece) && left_ == 0) complete(piece.size() == bytes.size());
     return;
   }
-  for (;;) {
-    const auto step = chunks_.next(bytes);
+  take_chunks(bytes);
+}
+
+/// What arrived together is told together, however many chunks it came in: a fast stream's events are many in each read.
+void UpstreamConnection::take_chunks(std::string_view bytes) {
+  Loop& loop = upstream_.loop_;  // whoever is told may let go of the upstream
+  auto step = chunks_.next(bytes);
+  bytes.remove_prefix(step.consumed);
+  std::string_view data = step.data;
+  std::string gathered;
+  while (step.state == http::ChunkedDecoder::State::more && !bytes.empty()) {
+    step = chunks_.next(bytes);
     bytes.remove_prefix(step.consumed);
-    if (!tell_body(step.data)) return;
-    if (step.state == http::ChunkedDecoder::State::failed) return call_->fail(CallFault::bad_answer);
-    if (step.state == http::ChunkedDecoder::State::ended) return complete(bytes.empty());
-    if (step.consumed == 0) return;
+    if (step.data.empty()) continue;
+    if (!data.empty() && gathered.empty()) (gathered = loop.take_buffer()).append(data);
+    data = gathered.empty() ? step.data : std::string_view(gathered.append(step.data));
   }
+  const bool goes_on = tell_body(data);
+  loop.give_buffer(std::move(gathered));
+  if (!goes_on) return;
+  if (step.state == http::ChunkedDecoder::State::failed) return call_->fail(CallFault::bad_answer);
+  if (step.state == http::ChunkedDecoder::State::ended) complete(bytes.empty());
 }
 
 void UpstreamConnection::peer_ended(bool orderly) {

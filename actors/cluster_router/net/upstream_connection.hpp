@@ -32,6 +32,7 @@ class UpstreamConnection final : public Disposable, private Watcher {
   void take(std::string_view bytes);
   void take_head(std::string_view bytes);
   void take_body(std::string_view bytes);
+  void take_chunks(std::string_view bytes);
   bool tell_body(std::string_view bytes);
   void begin_body(std::string_view rest);
   void peer_ended(bool orderly);
