@@ -82,6 +82,7 @@ class Writer {
     if (row.demand_high_tokens_per_s != std::numeric_limits<double>::infinity())
       put("  demand {}..{}\n", factor(row.demand_low_tokens_per_s),
           write(row.demand_high_tokens_per_s, Dimension::rate));
+    if (row.continue_streams) put("  continue streams\n");
     put("  shed cost {}\n  floor {}\n}}\n", time(row.shed_cost_seconds), share(row.floor_share));
   }
 

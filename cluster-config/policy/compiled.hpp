@@ -88,10 +88,11 @@ struct ClassRow {
   // What they get.
   Criticality criticality = Criticality::standard;
   bool any_zone = true;
-  std::bitset<max_zones> zones;  ///< rows of CompiledPolicy::zones; empty when any_zone
-  bool strict = false;           ///< residency holds in every mode; this version never leaves it in any case
-  double shed_cost_seconds = 0;  ///< what the plan pays for refusing one request, as seconds of latency
-  double floor_share = 0;        ///< the share of offered demand that is admitted even in overload
+  std::bitset<max_zones> zones;   ///< rows of CompiledPolicy::zones; empty when any_zone
+  bool strict = false;            ///< residency holds in every mode; this version never leaves it in any case
+  double shed_cost_seconds = 0;   ///< what the plan pays for refusing one request, as seconds of latency
+  double floor_share = 0;         ///< the share of offered demand that is admitted even in overload
+  bool continue_streams = false;  ///< a stream whose engine broke goes on at another engine
   double demand_low_tokens_per_s =
       0;  ///< declared bounds of the offered demand: a forecast's guard, not a rate limit
   double demand_high_tokens_per_s = std::numeric_limits<double>::infinity();

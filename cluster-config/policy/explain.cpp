@@ -60,11 +60,12 @@ std::string CompiledPolicy::explain(ClassIndex index) const {
       "  takes     {}, model {}{}{}{}\n"
       "  gives     criticality {}; {}\n"
       "  overload  refusing one request counts as {} of latency; at least {} is admitted\n"
-      "{}",
+      "{}{}",
       row.name, name, version, row.line, join_tenants(row), at(row.model).name, versions(row.versions),
       conditions(row), index.at() > 0 ? ", unless a class above takes it" : "", name_of(row.criticality),
       residency(*this, row), write(row.shed_cost_seconds, Dimension::time),
-      write(row.floor_share, Dimension::share), demand(row));
+      write(row.floor_share, Dimension::share),
+      row.continue_streams ? "  streams   go on at another engine when theirs breaks\n" : "", demand(row));
 }
 
 }  // namespace signalbox::policy

@@ -52,8 +52,13 @@ bool Parser::class_item(ClassDecl& decl) {
                     "the cost of shedding");
   if (cursor_.accept("floor"))
     return set_once(decl.floor, cursor_.take_quantity("a share such as 5%"), word, "the floor");
-  constexpr std::array<std::string_view, 9> known{"tenants",   "model",  "criticality", "asked", "tokens",
-                                                  "residency", "demand", "shed",        "floor"};
+  if (cursor_.accept("continue")) {
+    if (decl.continue_streams) return cursor_.error(word, "'continue streams' is said twice");
+    decl.continue_streams = true;
+    return cursor_.expect("streams", "after 'continue'");
+  }
+  constexpr std::array<std::string_view, 10> known{"tenants",   "model",  "criticality", "asked", "tokens",
+                                                   "residency", "demand", "shed",        "floor", "continue"};
   return cursor_.unknown_word("a part of a class", known);
 }
 

@@ -104,6 +104,7 @@ void Resolver::class_numbers(const ClassDecl& decl, ClassRow& row) {
   const auto c = static_cast<std::size_t>(row.criticality);
   row.shed_cost_seconds = out_.shed.cost_seconds[c];
   row.floor_share = out_.shed.floor_share[c];
+  row.continue_streams = decl.continue_streams;
   if (decl.shed_cost)
     row.shed_cost_seconds = value(*decl.shed_cost, Dimension::time, 0.001, longest_shed_cost_s, "the cost")
                                 .value_or(row.shed_cost_seconds);

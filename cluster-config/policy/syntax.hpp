@@ -62,6 +62,7 @@ struct ClassDecl {
   bool strict = false;
   std::optional<std::pair<Quantity, Quantity>> demand;
   std::optional<Quantity> shed_cost, floor;
+  bool continue_streams = false;
 };
 
 enum class LimitKind : std::uint8_t { engine_weight, rack_weight, cluster_weight, load, in_flight };

@@ -127,7 +127,8 @@ void Builder::intervals() {
 void Builder::router() {
   const Section s = document_.table("router");
   config_.router = {s.integer("body_limit"),     static_cast<std::uint32_t>(s.integer("connections")),
-                    s.integer("decisions"),      s.number("published"),
+                    s.integer("decisions"),      s.integer("recent_decisions"),
+                    s.integer("continuation"),   s.number("published"),
                     s.duration("drain_grace"),   path(s.text("tls_certificate")),
                     path(s.text("tls_key")),     s.duration("head_timeout"),
                     s.duration("body_timeout"),  s.duration("idle_timeout"),
@@ -163,6 +164,14 @@ void Builder::engine(const Section& s) {
   for (const char* key : {"metrics_path", "health_path"})
     if (s.has(key) && !s.text(key).starts_with('/'))
       s.mistake(key, fmt::format("'{}' is not a path", key), "begin it with /");
+  e.kv_events = s.text("kv_events");
+  e.kv_replay = s.text("kv_replay");
+  for (const char* key : {"kv_events", "kv_replay"})
+    if (s.has(key) && !s.text(key).starts_with("tcp://") && !s.text(key).starts_with("ipc://"))
+      s.mistake(key, fmt::format("'{}' is not a ZeroMQ endpoint", s.text(key)),
+                "write tcp://host:port, or ipc:// and a path");
+  if (s.has("kv_replay") && !s.has("kv_events"))
+    s.mistake("kv_replay", "'kv_replay' without 'kv_events'", "say where the events come from, too");
   e.connections = static_cast<std::uint32_t>(s.integer("connections"));
   e.capacity_scale = s.number("capacity_scale");
   e.tls_identity = identity(s, e);

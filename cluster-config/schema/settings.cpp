@@ -72,8 +72,17 @@ constexpr std::array setting_rows{
             "The largest request body; above it the answer is 413."},
     Setting{"router", "connections", T::integer, "", "10000", false, 1, 1e6, "",
             "The most client connections."},
-    Setting{"router", "decisions", T::integer, "", "100000", false, 100, 1e8, "",
-            "Decision records that are kept for `explain`."},
+    Setting{"router", "decisions", T::integer, "", "1000000", false, 100, 1e8, "",
+            "Decision records of 128 bytes in the ring file of the router's state folder, for `explain`, "
+            "also after a "
+            "restart."},
+    Setting{
+        "router", "recent_decisions", T::integer, "", "8192", false, 100, 1e8, "",
+        "Of the latest decisions, those that are kept in memory with every candidate; about 500 bytes each."},
+    Setting{"router", "continuation", T::integer, "MiB", "64", false, 0, 1e5, "",
+            "Memory for requests and answers of streams that the policy lets go on at another engine; who "
+            "finds none "
+            "free is not continued."},
     Setting{"router", "published", T::number, "decisions/s", "100", false, 0, 1e5, "",
             "Decisions said on the bus while somebody listens, at most."},
     Setting{"router", "drain_grace", T::duration, "s", "30s", false, 0, 3600, "",
@@ -143,6 +152,11 @@ constexpr std::array setting_rows{
             "What a probe asks for; the kind's usual path unless given."},
     Setting{"engine", "connections", T::integer, "", "64", false, 1, 10'000, "",
             "Connections that one router keeps open to it at most."},
+    Setting{"engine", "kv_events", T::text, "", "", false, none, none, "",
+            "The ZeroMQ endpoint where it publishes KV cache events, such as tcp://host:5557; none unless "
+            "given."},
+    Setting{"engine", "kv_replay", T::text, "", "", false, none, none, "",
+            "The ZeroMQ endpoint where it sends such events again, such as tcp://host:5558."},
     Setting{"engine", "tls_name", T::text, "", "", false, none, none, "",
             "https: the DNS name or IP address that its certificate must be valid for; the URL's host unless "
             "given."},

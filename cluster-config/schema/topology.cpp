@@ -56,12 +56,13 @@ std::string summary(const Config& c) {
       duration_text(c.intervals.beat), duration_text(c.intervals.report), duration_text(c.intervals.share),
       duration_text(c.intervals.keep_alive));
   const Router& r = c.router;
-  put("router body_limit {} connections {} decisions {} published {} drain_grace {} tls {} head {} body {} "
+  put("router body_limit {} connections {} decisions {} {} continuation {} published {} drain_grace {} tls "
+      "{} head {} body {} "
       "idle {} stall {} cors {} keys {}",
-      r.body_limit_mib, r.connections, r.decisions, r.published, duration_text(r.drain_grace),
-      !r.tls_certificate.empty(), duration_text(r.head_timeout), duration_text(r.body_timeout),
-      duration_text(r.idle_timeout), duration_text(r.stall_timeout), fmt::join(r.cors_origins, ","),
-      !r.api_keys.empty());
+      r.body_limit_mib, r.connections, r.decisions, r.recent_decisions, r.continuation_mib, r.published,
+      duration_text(r.drain_grace), !r.tls_certificate.empty(), duration_text(r.head_timeout),
+      duration_text(r.body_timeout), duration_text(r.idle_timeout), duration_text(r.stall_timeout),
+      fmt::join(r.cors_origins, ","), !r.api_keys.empty());
   for (const Cluster& row : c.clusters) put("cluster {} region {} zone {}", row.name, row.region, row.zone);
   for (const Link& row : c.links) put("link {} {} rtt {}", row.from, row.to, duration_text(row.rtt));
   for (const Profile& row : c.profiles)
@@ -74,6 +75,7 @@ std::string summary(const Config& c) {
         "models{}",
         row.name, row.cluster, row.rack, row.url, name_of(row.kind), row.profile, row.capacity_scale,
         row.metrics_path, row.health_path, row.connections, models);
+    if (!row.kv_events.empty()) put("  kv_events {} {}", row.kv_events, row.kv_replay);
     if (!row.tls_identity.empty()) put("  tls {}", row.tls_identity);
     if (row.simulated)
       put("  simulated speed {} kv {} seed {}", row.simulated->speed, row.simulated->kv_tokens,

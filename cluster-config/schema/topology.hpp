@@ -70,6 +70,8 @@ struct Engine {
   std::size_t profile_row = 0;  ///< of Config::profiles
   std::string metrics_path;     ///< the kind's unless given; empty: none
   std::string health_path;
+  std::string kv_events;          ///< a ZeroMQ endpoint; empty: it publishes none
+  std::string kv_replay;          ///< likewise
   std::uint32_t connections = 0;  ///< pooled connections that one router keeps at most
   std::string tls_identity;  ///< as the fleet table says it: "name:HOST" or "sha256:HEX[,HEX]"; empty: http
   std::string tls_authorities;  ///< a PEM file; empty: the system's
@@ -128,16 +130,18 @@ struct Intervals {
 
 struct Router {
   std::uint64_t body_limit_mib = 0;
-  std::uint32_t connections = 0;  ///< client connections at most
-  std::uint64_t decisions = 0;    ///< records kept in the ring file
-  double published = 0;           ///< decisions a second said on the bus while somebody listens
-  Duration drain_grace{};         ///< streams may finish after SIGTERM
-  std::string tls_certificate;    ///< a PEM file; empty: clients speak plain HTTP
-  std::string tls_key;            ///< likewise
-  Duration head_timeout{};        ///< from a request's first byte to the end of its head
-  Duration body_timeout{};        ///< between two pieces of a request's body
-  Duration idle_timeout{};        ///< of a client's connection between requests
-  Duration stall_timeout{};       ///< of a client that takes nothing
+  std::uint32_t connections = 0;       ///< client connections at most
+  std::uint64_t decisions = 0;         ///< records kept in the ring file
+  std::uint64_t recent_decisions = 0;  ///< of these, kept whole in memory
+  std::uint64_t continuation_mib = 0;  ///< for streams that may go on at another engine
+  double published = 0;                ///< decisions a second said on the bus while somebody listens
+  Duration drain_grace{};              ///< streams may finish after SIGTERM
+  std::string tls_certificate;         ///< a PEM file; empty: clients speak plain HTTP
+  std::string tls_key;                 ///< likewise
+  Duration head_timeout{};             ///< from a request's first byte to the end of its head
+  Duration body_timeout{};             ///< between two pieces of a request's body
+  Duration idle_timeout{};             ///< of a client's connection between requests
+  Duration stall_timeout{};            ///< of a client that takes nothing
   std::vector<std::string> cors_origins;
   std::string api_keys;  ///< a file of them; empty: anyone may ask
 };

@@ -183,27 +183,34 @@ struct EngineProfile {
 /// How much of an engine's cache is known.
 enum class CacheKnowledge : std::uint8_t { unknown, partial, complete };
 
-/// What an engine's own KV events say it holds, since the last digest.
+/// What an engine's own KV events say of its prefix cache. Totals and no list of blocks: the engine's hashes are over tokens,
+/// which routers do not have.
 struct CacheDigest {
-  static constexpr MessageInfo info{3,
-                                    1,
-                                    "cache_digest",
-                                    "cache/<cluster>/<engine>/",
-                                    "prefix blocks that an engine stored and dropped, by its own events",
-                                    {Role::engine_proxy},
-                                    Protection::mac,
-                                    0s,
-                                    1 << 20};
+  static constexpr MessageInfo info{
+      3,
+      2,
+      "cache_digest",
+      "cache/<cluster>/<engine>/",
+      "how much an engine's prefix cache holds and how often it was emptied, by its own events",
+      {Role::engine_proxy},
+      Protection::mac,
+      60s,
+      1024};
 
   ClusterName cluster;
   EngineName engine;
   Incarnation incarnation;
   CacheKnowledge knowledge = CacheKnowledge::unknown;
-  bool cleared = false;
   double block_tokens = 0;
-  std::vector<std::uint64_t> stored;
-  std::vector<std::uint64_t> removed;
   std::uint64_t events_skipped = 0;
+  std::uint64_t clears = 0;
+  std::uint64_t held_blocks = 0;
+  std::uint64_t stored_total = 0;
+  std::uint64_t removed_total = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t batches_missed = 0;
+  std::uint64_t batches_replayed = 0;
+  std::uint64_t batches_unreadable = 0;
 
   static constexpr auto fields() {
     using T = CacheDigest;
@@ -212,11 +219,18 @@ struct CacheDigest {
         field(2, "engine", &T::engine, "the engine"),
         field(3, "incarnation", &T::incarnation, "which life of the engine"),
         field(4, "knowledge", &T::knowledge, "how much of the cache these events cover"),
-        field(5, "cleared", &T::cleared, "everything known before is void"),
         field(6, "block_tokens", &T::block_tokens, "tokens of a block").unit("tokens").within(0, 1e6),
-        field(7, "stored", &T::stored, "chained hashes of blocks stored").at_most(100'000),
-        field(8, "removed", &T::removed, "chained hashes of blocks dropped").at_most(100'000),
-        field(9, "events_skipped", &T::events_skipped, "events that could not be read"),
+        field(9, "events_skipped", &T::events_skipped, "events that could not be read; their batches count"),
+        field(10, "clears", &T::clears,
+              "times that the cache was emptied, or may have been, since the proxy started"),
+        field(11, "held_blocks", &T::held_blocks, "blocks that it holds now, as far as is known")
+            .unit("blocks"),
+        field(12, "stored_total", &T::stored_total, "blocks stored, as far as was heard").unit("blocks"),
+        field(13, "removed_total", &T::removed_total, "blocks dropped, as far as was heard").unit("blocks"),
+        field(14, "batches", &T::batches, "batches of events taken, replayed ones included"),
+        field(15, "batches_missed", &T::batches_missed, "batches that were lost and could not be replayed"),
+        field(16, "batches_replayed", &T::batches_replayed, "batches that the engine sent again when asked"),
+        field(17, "batches_unreadable", &T::batches_unreadable, "batches that could not be read at all"),
     };
   }
 };

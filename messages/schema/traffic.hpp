@@ -356,10 +356,13 @@ enum class RefuseReason : std::uint8_t {
   bad_request,
 };
 
+/// How much of a decision is still known.
+enum class RecordKept : std::uint8_t { whole, filed };
+
 /// One request's routing: enough to say why, without a word of its text.
 struct DecisionRecord {
   static constexpr MessageInfo info{33,
-                                    1,
+                                    2,
                                     "decision_record",
                                     "decision/<cluster>/<router>/",
                                     "why one request went where it went",
@@ -390,6 +393,9 @@ struct DecisionRecord {
   std::vector<AttemptRow> attempts;
   Duration arrived{};
   Duration took{};
+  std::uint16_t continued = 0;
+  RecordKept kept = RecordKept::whole;
+  Duration arrived_wall{};
 
   static constexpr auto fields() {
     using T = DecisionRecord;
@@ -420,6 +426,12 @@ struct DecisionRecord {
         field(20, "attempts", &T::attempts, "in order").at_most(16),
         field(21, "arrived", &T::arrived, "the router's monotonic time of arrival").unit("s"),
         field(22, "took", &T::took, "arrival to end; 0: still open").unit("s").within(0, 1e6),
+        field(23, "continued", &T::continued,
+              "times that a stream whose engine broke went on at another engine"),
+        field(24, "kept", &T::kept, "how much of it is still known"),
+        field(25, "arrived_wall", &T::arrived_wall,
+              "wall time of arrival since 1970 by the router's clock; 0: not said")
+            .unit("s"),
     };
   }
 };
@@ -441,6 +453,16 @@ struct signalbox::EnumTable<signalbox::schema::CandidateFate> {
       EnumRow{"kv_full", "its KV memory would overflow while another's would not"},
       EnumRow{"penalised", "the router's penalty took it out of the draw"},
       EnumRow{"at_limit", "its in-flight limit is reached"},
+  };
+};
+template <>
+struct signalbox::EnumTable<signalbox::schema::RecordKept> {
+  static constexpr std::array rows{
+      EnumRow{"whole", "everything that was noted"},
+      EnumRow{
+          "filed",
+          "from the router's ring file: the chosen candidate and the next best with costs to three digits, "
+          "the first and the last attempt; other candidates and the plan's weights are no longer known"},
   };
 };
 template <>

@@ -32,6 +32,7 @@ enum class AlertName : std::uint8_t {
   snapshot_refused,
   state_not_kept,
   engine_untrusted,
+  decisions_not_kept,
   // of the policy-keeper
   policy_refused,
   policy_not_kept,
@@ -85,6 +86,8 @@ inline constexpr std::array alert_kinds{
               "a router cannot write its state: restarted, it would begin without", "signalbox status"},
     AlertKind{"engine-untrusted", schema::Severity::critical, "security",
               "an engine shows another certificate than the fleet table names", "signalbox inspect engines"},
+    AlertKind{"decisions-not-kept", schema::Severity::warning, "platform",
+              "a router cannot write its ring file: older decisions cannot be explained", "signalbox status"},
     AlertKind{"policy-refused", schema::Severity::critical, "policy",
               "the policy file is wrong; the last good policy stays in force", "signalbox policy check"},
     AlertKind{"policy-not-kept", schema::Severity::warning, "platform",
