@@ -191,9 +191,15 @@ Readout read_out(const gateway::Gateway& gateway) {
   return out;
 }
 
-std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches) {
+std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches,
+                         const FilingCounts& filing) {
   Text text;
   put_counters(text, readout, late_batches);
+  text.single("signalbox_router_decisions_filed_total", "counter",
+              "Records of decisions written to the ring file.", static_cast<double>(filing.filed));
+  text.single("signalbox_router_decisions_lost_total", "counter",
+              "Records of decisions that were not written: the file failed, or its writer was behind.",
+              static_cast<double>(filing.lost));
   put_gen_ai(text, readout.meters);
   put_inference(text, readout, fleet);
   return text.take();

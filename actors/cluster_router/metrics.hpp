@@ -24,10 +24,15 @@ struct Readout {
   std::vector<gateway::Meter> meters;
   PoolFacts pool;
 };
+/// Of the ring file of decisions.
+struct FilingCounts {
+  std::uint64_t filed = 0, lost = 0;
+};
 Readout read_out(const gateway::Gateway& gateway);
 
 /// Own names begin with signalbox_router_. Requests and tokens are told under the names of OpenTelemetry's conventions for
 /// generative AI (dots become underscores) and, with the engines, under those of the Gateway API inference extension.
-std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches);
+std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches,
+                         const FilingCounts& filing);
 
 }  // namespace signalbox::cluster_router

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "actors/cluster_router/http/errors.hpp"
+#include "actors/cluster_router/records/record_file.hpp"
 #include "messages/base/described.hpp"
 #include "messages/codec/codec.hpp"
 
@@ -20,13 +21,22 @@ constexpr std::string_view json = "application/json";
 Answer problem(int status, std::string_view text) { return {status, "text/plain", std::string(text) + "\n"}; }
 Answer too_late() { return problem(503, "the event loop did not answer in time"); }
 
-Answer explain(GatewayThread& thread, const std::string& text) {
+/// From the loop's memory, else from the ring file.
+Answer explain(GatewayThread& thread, const std::string& text, const std::string& ring_file) {
   const auto id = routing::parse_decision_id(text);
   if (!id) return problem(400, "that is no decision's id");
   const auto record = thread.ask(
       [id](Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
   if (!record) return too_late();
-  if (!*record) return problem(404, "this router does not hold that decision, or no longer");
+  if (!*record) {
+    const auto found = RecordFile::find(ring_file, *id);
+    if (!found)
+      return problem(503, fmt::format("it is not in memory, and the ring file cannot be read: {}",
+                                      found.error().text()));
+    if (!*found) return problem(404, "this router does not hold that decision, or no longer");
+    const auto filed = routing::as_message((*found)->record, (*found)->names ? &*(*found)->names : nullptr);
+    return {200, std::string(json), codec::to_json(schema::Message(filed)) + "\n"};
+  }
   return {200, std::string(json), codec::to_json(schema::Message(**record)) + "\n"};
 }
 
@@ -96,9 +106,11 @@ Answer would_route(GatewayThread& thread, const kit::OperatorRequest& asked) {
 
 }  // namespace
 
-void add_pages(kit::Process& process, const std::shared_ptr<GatewayThread>& thread) {
-  process.add_page(
-      {"GET", "/explain/", [thread](const auto& asked) { return explain(*thread, asked.rest); }});
+void add_pages(kit::Process& process, const std::shared_ptr<GatewayThread>& thread,
+               const std::string& ring_file) {
+  process.add_page({"GET", "/explain/", [thread, ring_file](const auto& asked) {
+                      return explain(*thread, asked.rest, ring_file);
+                    }});
   process.add_page({"GET", "/snapshot", [thread](const auto&) { return show_snapshot(*thread); }});
   process.add_page(
       {"POST", "/v1/route", [thread](const auto& asked) { return would_route(*thread, asked); }});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "actors/cluster_router/gateway/gateway_thread.hpp"
 #include "actors/kit/process.hpp"
@@ -11,6 +12,8 @@ namespace signalbox::cluster_router {
 /// How long an event loop may take to answer a question of the operators' thread.
 inline constexpr Duration question_limit = 1s;
 
-void add_pages(kit::Process& process, const std::shared_ptr<gateway::GatewayThread>& thread);
+/// `ring_file`: where decisions are that no event loop remembers.
+void add_pages(kit::Process& process, const std::shared_ptr<gateway::GatewayThread>& thread,
+               const std::string& ring_file);
 
 }  // namespace signalbox::cluster_router

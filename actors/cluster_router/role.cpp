@@ -10,6 +10,7 @@
 #include "actors/cluster_router/metrics.hpp"
 #include "actors/cluster_router/pages.hpp"
 #include "actors/cluster_router/pump.hpp"
+#include "actors/cluster_router/record_clerk.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "cluster-config/load/load.hpp"
 #include "cluster-config/schema/api_keys.hpp"
@@ -36,7 +37,8 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   out.gateway.dispatcher.router = process.id();
   out.gateway.dispatcher.incarnation = process.incarnation();
   out.gateway.dispatcher.seed = process.incarnation().random;
-  out.gateway.dispatcher.records = router.decisions;
+  out.gateway.dispatcher.records = router.recent_decisions;
+  out.gateway.dispatcher.file_records = true;
   out.gateway.dispatcher.published_per_s = router.published;
   out.gateway.server.max_body_bytes = static_cast<std::size_t>(router.body_limit_mib) << 20;
   out.gateway.server.max_connections = router.connections;
@@ -64,15 +66,27 @@ gateway::EngineAccessMap access_of(const config::Config& config) {
 class Front {
  public:
   Front(const kit::Process& process, gateway::GatewayThreadOptions options)
-      : process_(process), access_(access_of(process.config())), gateway_(std::move(options)) {}
+      : process_(process),
+        access_(access_of(process.config())),
+        clerk_(process.state().path() + "/" + std::string(RecordFile::name),
+               process.config().router.decisions),
+        gateway_(std::move(options)) {}
 
   gateway::GatewayThread& thread() { return gateway_; }
+  RecordClerk& clerk() { return clerk_; }
+  /// Files the decisions that were made since.
+  std::optional<DecisionsKept> file_decisions() {
+    const Duration wall = std::chrono::system_clock::now().time_since_epoch();
+    const Instant now = kit::monotonic_now();
+    return clerk_.turn(*gateway_.filed(), wall - now.time_since_epoch(), now);
+  }
 
   /// In the actor.
   void swap(const SwapView& swap) {
     const std::lock_guard lock(publishing_);
     if (!view_ || view_->table->content != swap.view->table->content) open_doors(*swap.view->table);
     view_ = swap.view;
+    clerk_.know(view_);
     gateway_.publish({view_, doors_});
   }
   /// Resolves the engines, and reads their authorities and keys, anew: also while no new view comes.
@@ -149,12 +163,15 @@ class Front {
   std::shared_ptr<const gateway::ApiKeyTable> api_keys_;
   std::shared_ptr<const gateway::AddressBook> doors_;
   std::shared_ptr<const routing::View> view_;  ///< as published last
+  RecordClerk clerk_;
   gateway::GatewayThread gateway_;
 };
 
 std::string metrics(Front& front, const std::string& fleet) {
   const auto readout = front.thread().ask([](gateway::Gateway& g) { return read_out(g); }, question_limit);
-  return readout ? metrics_text(*readout, fleet, front.thread().late_batches()) : std::string();
+  if (!readout) return {};
+  const FilingCounts filing{front.clerk().filed(), front.clerk().lost() + front.thread().filed()->dropped()};
+  return metrics_text(*readout, fleet, front.thread().late_batches(), filing);
 }
 
 Options machine_options(const kit::Process& process) {
@@ -203,8 +220,9 @@ Status start(kit::Process& process) {
       [front](const SwapView& swap, const auto&) { front->swap(swap); }, prefixes(process));
   auto pump = std::make_shared<Pump>(pump_period, [front, teller] {
     while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
+    if (auto kept = front->file_decisions()) teller(*std::move(kept));
   });
-  add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()));
+  add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()), front->clerk().path());
   process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
   process.on_reload([&process, front] {
     front->reload_doors();
@@ -216,6 +234,7 @@ Status start(kit::Process& process) {
   process.on_stop([front, pump, grace = process.config().router.drain_grace]() mutable {
     front->drain(grace);
     pump.reset();
+    front->file_decisions();
   });
   return {};
 }

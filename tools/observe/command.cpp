@@ -131,15 +131,22 @@ void add_explain(CLI::App& app) {
       "were twice\nas slow), without=E. Where the decision's inputs were recorded it is made again with the "
       "same draws; "
       "else the recorded\ncandidates are compared again.\n"
+      "Of decisions that a router no longer has in its memory, for instance of before its restart, it has "
+      "the short "
+      "record\nin decisions.ring in its state folder; --ring reads that file, or a copy, and asks nobody.\n"
       "Exit codes: 2 nobody keeps that decision, 3 no router answers.\n\n"
       "Examples:\n"
       "  signalbox explain $(curl -si ... | grep -i x-signalbox-decision | cut -d' ' -f2)\n"
       "  signalbox explain DECISION --what-if without=w1 --what-if slow=e1:2x\n"
-      "  signalbox explain DECISION --recording night.sbx");
+      "  signalbox explain DECISION --recording night.sbx\n"
+      "  signalbox explain DECISION --ring decisions.ring");
   auto options = std::make_shared<ExplainOptions>();
   command.add_option("DECISION", options->decision, "the id in the answer's x-signalbox-decision")
       ->required();
   cli::add_source_options(command, options->source);
+  command.add_option("--ring", options->ring, "a router's decisions.ring")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
   command.add_option("--what-if", options->what_if, "a change; several are made together")
       ->type_name("CHANGE")
       ->allow_extra_args(false);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "actors/cluster_router/records/record_file.hpp"
 #include "messages/codec/codec.hpp"
 #include "tools/observe/record_text.hpp"
 #include "tools/observe/what_if.hpp"
@@ -81,9 +82,9 @@ Result<std::string> ask_routers(const cli::Source& source, const std::string& de
     return fail(ErrorKind::unavailable,
                 troubles.empty() ? "the fleet has no router with an operator port" : troubles,
                 "no router could be asked", "is the fleet up? 'signalbox status' tells");
-  return nobody_keeps(
-      decision, "router",
-      "copy the id from an answer's x-signalbox-decision; each router keeps only its latest decisions");
+  return nobody_keeps(decision, "router",
+                      "copy the id from an answer's x-signalbox-decision; each router keeps its latest "
+                      "decisions, router.decisions of them");
 }
 
 /// Reads the recording from its begin; `see` says when it has seen enough.
@@ -144,6 +145,20 @@ std::vector<std::string> engine_names(const cli::Source& source) {
   return out;
 }
 
+Status print(const ExplainOptions& options, const std::string& json, const std::optional<FoundInputs>& inputs,
+             const std::vector<std::string>& names, const std::vector<WhatIf>& changes) {
+  if (changes.empty()) {
+    const auto text = options.json ? Result<std::string>(json + "\n") : record_as_text(json, names);
+    if (!text) return tl::unexpected(text.error());
+    fmt::print("{}", *text);
+    return {};
+  }
+  const auto answer = answer_what_if(json, inputs, names, changes);
+  if (!answer) return tl::unexpected(answer.error());
+  fmt::print("{}", options.json ? as_json(*answer) : as_text(*answer));
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest) {
@@ -151,6 +166,25 @@ Result<std::string> find_record(const cli::Source& source, const std::string& te
   if (!decision) return tl::unexpected(decision.error());
   if (source.recording) return read_record(source.fleet.file, *decision);
   return source.replayed ? hear_record(source, *decision, longest) : ask_routers(source, *decision, longest);
+}
+
+Result<RingRecord> find_in_ring(const std::string& file, const std::string& text) {
+  const auto decision = clean(text);
+  if (!decision) return tl::unexpected(decision.error());
+  const auto id = routing::parse_decision_id(*decision);
+  if (!id)
+    return fail(ErrorKind::not_found, fmt::format("'{}' is not the id of a decision", *decision), {},
+                "copy it from an answer's x-signalbox-decision");
+  auto found = cluster_router::RecordFile::find(file, *id);
+  if (!found) return tl::unexpected(std::move(found.error()));
+  if (!*found)
+    return nobody_keeps(
+        *decision, "record of this file",
+        "it is another router's, older than the file goes back, or was lost when its machine stopped");
+  const auto& names = (*found)->names;
+  return RingRecord{
+      codec::to_json(schema::Message(routing::as_message((*found)->record, names ? &*names : nullptr))),
+      names ? names->engines : std::vector<std::string>()};
 }
 
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest) {
@@ -188,21 +222,20 @@ Status explain(const ExplainOptions& options) {
     if (!change) return tl::unexpected(change.error());
     changes.push_back(std::move(*change));
   }
+  if (!options.ring.empty()) {
+    const auto& s = options.source;
+    if (!s.recording.empty() || !s.bus.empty())
+      return invalid("--ring excludes --recording and --bus", {}, "give one of them");
+    const auto found = find_in_ring(options.ring, options.decision);
+    if (!found) return tl::unexpected(found.error());
+    return print(options, found->json, std::nullopt, found->engines, changes);
+  }
   const auto source = cli::open_source(options.source);
   if (!source) return tl::unexpected(source.error());
   const auto json = find_record(*source, options.decision, from_seconds(options.wait_s));
   if (!json) return tl::unexpected(json.error());
-  const std::vector<std::string> names = engine_names(*source);
-  if (changes.empty()) {
-    const auto text = options.json ? Result<std::string>(*json + "\n") : record_as_text(*json, names);
-    if (!text) return tl::unexpected(text.error());
-    fmt::print("{}", *text);
-    return {};
-  }
-  const auto answer = answer_what_if(*json, find_inputs(*source, options.decision), names, changes);
-  if (!answer) return tl::unexpected(answer.error());
-  fmt::print("{}", options.json ? as_json(*answer) : as_text(*answer));
-  return {};
+  return print(options, *json, changes.empty() ? std::nullopt : find_inputs(*source, options.decision),
+               engine_names(*source), changes);
 }
 
 }  // namespace signalbox::observe

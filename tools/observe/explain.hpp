@@ -14,6 +14,7 @@ namespace signalbox::observe {
 struct ExplainOptions {
   cli::SourceOptions source;
   std::string decision;  ///< from the answer's x-signalbox-decision
+  std::string ring;      ///< a router's ring file, or a copy: nobody is asked then
   std::vector<std::string> what_if;
   bool json = false;
   double wait_s = 3;
@@ -25,6 +26,12 @@ Status explain(const ExplainOptions& options);
 /// The record of the decision whose id `text` is, perhaps with what surrounds it in a header, as JSON: from the routers' operator ports, from a recording, or, on the bus of a replay, as it is said
 /// within `longest`. Errors: unavailable, not_found.
 Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest);
+/// Likewise out of a ring file, with the names of the engines that its rows index. Errors: not_found, io, invalid.
+struct RingRecord {
+  std::string json;
+  std::vector<std::string> engines;
+};
+Result<RingRecord> find_in_ring(const std::string& file, const std::string& text);
 /// The record in words. Errors: as find_record().
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest);
 

@@ -1,5 +1,6 @@
 #include "tools/observe/record_text.hpp"
 
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <simdjson.h>
 
@@ -55,12 +56,26 @@ class Writer {
 
   std::string text() const { return sentence(); }
   std::string run() const {
-    std::string out = sentence() + "\n\n";
+    std::string out = sentence() + "\n" + what_is_known() + "\n";
     out += fleet_view::as_text({candidates(), fates(), attempts(), facts()});
     return out;
   }
 
  private:
+  bool filed() const { return text_of(record_, "kept") == name_of(schema::RecordKept::filed); }
+
+  /// Of a record that is not whole: what it lacks, and when that was.
+  std::string what_is_known() const {
+    if (!filed()) return {};
+    std::string out = fmt::format("Known {}.", sentence_of(schema::RecordKept::filed));
+    if (const auto wall = number_of(record_, "arrived_wall_s"); wall && *wall > 0)
+      out += fmt::format(" It arrived at {:%Y-%m-%d %H:%M:%S} UTC.",
+                         fmt::gmtime(static_cast<std::time_t>(*wall)));
+    if (text_of(record_, "class_name").empty() && record_["class"].error() == simdjson::SUCCESS)
+      out += " Which class and engines its numbers stand for is no longer known.";
+    return out + "\n";
+  }
+
   std::string name_of_engine(const dom::object& row) const {
     const auto index = number_of(row, "engine");
     if (!index) return "-";
@@ -93,9 +108,10 @@ class Writer {
         next = &row;
     }
     if (chosen == nullptr) return fmt::format("{} served it.", text_of(record_, "engine_name"));
+    if (filed()) compared = 0;  // others were there
     const double cost = number_of(*chosen, "total_s").value_or(0);
-    std::string out =
-        fmt::format("{} cost least of {} candidates: {:.3f} s", name_of_engine(*chosen), compared, cost);
+    std::string out = fmt::format("{} cost least{}: {:.3f} s", name_of_engine(*chosen),
+                                  compared > 0 ? fmt::format(" of {} candidates", compared) : "", cost);
     if (next != nullptr)
       out += fmt::format(", {:.3f} s less than {}{}", number_of(*next, "total_s").value_or(0) - cost,
                          name_of_engine(*next), largest_difference(*chosen, *next));
@@ -122,6 +138,8 @@ class Writer {
         fmt::format(" {} by {}", end ? sentence_of(*end) : text_of(last, "end"), name_of_engine(last));
     out[1] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[1])));
     if (rows.size() > 1) out += fmt::format(" in attempt {}", rows.size());
+    if (const auto times = number_of(record_, "continued"); times && *times > 0)
+      out += fmt::format(", which continued the stream of one that broke");
     if (const auto took = number_of(record_, "took_s"); took && *took > 0)
       out += fmt::format(", after {:.3f} s", *took);
     return out + ".";

@@ -45,6 +45,8 @@ class GatewayThread {
   std::optional<routing::Batch> take_batch() { return batches_.pop(); }
   /// How often a batch had to wait because nobody took the earlier ones.
   std::uint64_t late_batches() const { return late_.load(std::memory_order_relaxed); }
+  /// Decisions for the ring file, for one thread to take; null unless they are wanted.
+  routing::PlainQueue<routing::FiledRecord>* filed() const { return gateway_.dispatcher().filed(); }
   /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread.
   void drain(Duration grace, std::function<void()> done);
 

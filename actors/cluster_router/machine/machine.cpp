@@ -36,9 +36,9 @@ std::optional<T> message_of(const std::string& bytes) {
 }  // namespace
 
 const kit::RoleInfo& Machine::role_info() {
-  static constexpr std::string_view hears[] = {"policy",         "fleet_table",   "routing_snapshot",
-                                               "health_verdict", "engine_signal", "engine_profile",
-                                               "sent_prefixes",  "beat",          "interest"};
+  static constexpr std::string_view hears[] = {
+      "policy",        "fleet_table", "routing_snapshot", "health_verdict", "engine_signal", "engine_profile",
+      "sent_prefixes", "beat",        "interest",         "cache_digest"};
   static constexpr std::string_view says[] = {"snapshot_receipt", "demand_report", "outcome_report",
                                               "sent_prefixes",    "alert",         "decision_record",
                                               "decision_inputs"};
@@ -91,6 +91,9 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
     hear(*signal, delivery.age, now);
   } else if (const auto* profile = std::get_if<schema::EngineProfile>(&delivery.message)) {
     engines_[profile->engine].profile = *profile;
+    want_view(now + view_every);
+  } else if (const auto* cache = std::get_if<schema::CacheDigest>(&delivery.message)) {
+    engines_[cache->engine].cache = *cache;
     want_view(now + view_every);
   } else if (const auto* sent = std::get_if<schema::SentPrefixes>(&delivery.message)) {
     if (author != options_.id) sent_.hear(*sent, plans_.table()->content, now), want_view(now + view_every);
@@ -207,6 +210,10 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
                  state->listening ? schema::Severity::info : schema::Severity::critical);
     return;
   }
+  if (const auto* decisions = std::get_if<DecisionsKept>(&input))
+    return alerts_.set(!decisions->kept, kit::AlertName::decisions_not_kept,
+                       fmt::format("decisions are not filed: {}", decisions->detail.substr(0, 512)),
+                       options_.id.str(), now, effects);
   const routing::Batch& batch = std::get<BatchIn>(input).batch;
   watch_identities(batch, now, effects);
   if (batch.policy.is_zero()) return;  // of a loop that had no view yet
@@ -299,6 +306,7 @@ routing::ViewInputs Machine::inputs(Instant now) const {
       if (heard->second.signal) engine.signal = &*heard->second.signal;
       engine.signal_at = heard->second.signal_at;
       if (heard->second.profile) engine.profile = &*heard->second.profile;
+      if (heard->second.cache) engine.cache = &*heard->second.cache;
     }
     out.engines.push_back(engine);
   }

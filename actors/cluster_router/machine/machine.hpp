@@ -28,6 +28,12 @@ struct GatewayState {
   std::string detail;
 };
 
+/// Whether decisions are written to the ring file, or why not.
+struct DecisionsKept {
+  bool kept = true;
+  std::string detail;
+};
+
 /// Route by this from now on.
 struct SwapView {
   std::shared_ptr<const routing::View> view;
@@ -59,7 +65,7 @@ struct View {
 
 class Machine {
  public:
-  using Input = std::variant<BatchIn, GatewayState>;
+  using Input = std::variant<BatchIn, GatewayState, DecisionsKept>;
   using Command = SwapView;
   using Effects = kit::Effects<Command>;
   static constexpr std::string_view policy_name = "policy", table_name = "table", snapshot_name = "snapshot";
@@ -78,6 +84,7 @@ class Machine {
     std::optional<schema::EngineSignal> signal;
     Instant signal_at = never_yet;  ///< the time that it describes
     std::optional<schema::EngineProfile> profile;
+    std::optional<schema::CacheDigest> cache;
   };
 
   void start(Instant now, Effects& effects);

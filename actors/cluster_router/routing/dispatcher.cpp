@@ -77,6 +77,7 @@ Instant Dispatcher::next_wake() const {
 
 Batch Dispatcher::drain(Instant now) { return state_->drain(now); }
 
+PlainQueue<FiledRecord>* Dispatcher::filed() const { return state_->filing.get(); }
 std::size_t Dispatcher::open() const { return state_->open; }
 std::size_t Dispatcher::waiting() const { return state_->room.size(); }
 

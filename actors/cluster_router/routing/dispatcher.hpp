@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "actors/cluster_router/routing/batch.hpp"
+#include "actors/cluster_router/routing/filed_record.hpp"
+#include "actors/cluster_router/routing/handover.hpp"
 #include "actors/cluster_router/routing/request.hpp"
 #include "actors/cluster_router/routing/verdict.hpp"
 #include "actors/cluster_router/routing/view.hpp"
@@ -30,8 +32,11 @@ struct DispatcherOptions {
   std::uint64_t seed = 1;   ///< of all draws; give each loop and life its own
   std::uint32_t block_bytes = default_block_bytes;
   std::size_t cache_blocks = 262'144;  ///< bound of the cache knowledge of all engines together
-  std::size_t records = 4'096;         ///< decisions that can be explained afterwards
-  double published_per_s = 100;        ///< decisions handed out while somebody listens, at most
+  std::size_t records = 4'096;         ///< decisions that are kept here whole, to be explained afterwards
+  bool file_records = false;           ///< hand out each decision for the ring file
+  std::size_t filed_waiting =
+      4'096;  ///< of these, so many while nobody takes them (a power of two); more are dropped
+  double published_per_s = 100;  ///< decisions handed out while somebody listens, at most
   std::size_t sent_rows =
       100'000;  ///< bound of the sent blocks kept between two drains; more are dropped, counted
 };
@@ -92,6 +97,8 @@ class Dispatcher {
 
   /// All that happened since the last drain; numbered. About each second, and each quarter second for fresh prefixes.
   Batch drain(Instant now);
+  /// Decisions for the ring file: each when it ended, and once before if it is open for long. Null unless they are wanted.
+  PlainQueue<FiledRecord>* filed() const;
   /// Requests open here, those that wait included.
   std::size_t open() const;
   /// Requests that wait.

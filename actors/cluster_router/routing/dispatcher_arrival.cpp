@@ -34,9 +34,11 @@ Begun Dispatcher::State::begin(RequestFacts&& facts, Instant now) {
   return {ticket, id, admit(request, ticket, view->at(classified.index), now)};
 }
 
-Refuse Dispatcher::State::refuse_early(RecordCore& core, RefuseReason reason, std::uint16_t status) const {
+Refuse Dispatcher::State::refuse_early(RecordCore& core, RefuseReason reason, std::uint16_t status) {
   core.refused = reason;
   core.status = status;
+  core.took_us = 1;
+  file(core, {});
   const policy::Queue& queue = view ? view->policy->queue : policy::Queue{};
   return {reason, status, status == 503 ? queue.retry_after_low : Duration::zero()};
 }
@@ -93,12 +95,14 @@ void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request
   const ClassIndex request_class = request.ask.request_class;
   core.request_class = static_cast<std::uint16_t>(request_class.value);
   core.plan = contexts.back().number;
+  core.names = contexts.back().names;
   core.prompt_tokens = request.ask.prompt_tokens;
   core.output_tokens = request.ask.output_tokens;
   core.degraded = !view->plan_in_force(now);
   if (view->snapshot != nullptr) {
     core.term = view->snapshot->version.term.counter;
     core.sequence = view->snapshot->version.sequence;
+    core.snapshot_age_s = static_cast<float>(std::max(0.0, to_seconds(now - view->as_of)));
   }
   schema::DemandRow& demand = counts.demand(request_class);
   ++demand.offered;
@@ -136,10 +140,15 @@ const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {
   const std::uint64_t seed = seed_of(request.sequence, request.attempts);
   Rng draws(seed);
   decide(surroundings(), ask, request.tried, now, draws, decision);
-  if (RecordCore* core = record_of(request)) {
-    core->seed = seed;
-    core->sticky = decision.sticky;
-    note_candidates(decision, *view, now, records.detail(request.sequence));
+  note(request, [&](RecordCore& core) {
+    core.seed = seed;
+    core.sticky = decision.sticky;
+  });
+  if (record_of(request)) note_candidates(decision, *view, now, records.detail(request.sequence));
+  if (request.lasting) {
+    RecordDetail detail;
+    note_candidates(decision, *view, now, detail);
+    request.lasting->costs = costs_of(detail);
   }
   if (view->publish.inputs) publish_inputs(request, ask, seed, now);
   return decision;
@@ -149,10 +158,10 @@ Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReas
                                  std::uint16_t status, Instant now) {
   if (request.ask.request_class.valid() && request.attempts == 0)
     ++counts.demand(request.ask.request_class).shed;
-  if (RecordCore* core = record_of(request)) {
-    core->refused = reason;
-    core->status = status;
-  }
+  note(request, [&](RecordCore& core) {
+    core.refused = reason;
+    core.status = status;
+  });
   Refuse answer{reason, status, Duration::zero()};
   if (status == 429 || status == 503)
     answer.retry_after = drain_rate.retry_after(room.size(), view->policy->queue, now, rng);
@@ -162,12 +171,14 @@ Refuse Dispatcher::State::refuse(OpenRequest& request, Ticket ticket, RefuseReas
 
 void Dispatcher::State::close(OpenRequest& request, Ticket ticket, Instant now) {
   if (request.rival) hedge_over(request, request.rival->number, schema::AttemptEnd::superseded, 0, now);
-  if (RecordCore* core = record_of(request)) core->took_us = record_us(now - request.arrived);
+  note(request, [&](RecordCore& core) { core.took_us = record_us(now - request.arrived); });
+  file_end(request);
   if (view->publish.decisions) publish_end(request.sequence, now);
   if (request.attempts > 0) drain_rate.left(now);
   request.phase = Phase::closed;
   request.ask = Ask{};
   request.blocks = PromptBlocks{};
+  request.lasting.reset();
   free_slots.push_back(ticket.slot);
   --open;
 }

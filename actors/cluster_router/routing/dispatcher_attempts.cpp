@@ -48,13 +48,13 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
   counts.sent(chosen.engine, request.blocks);
   sessions.set(request.session_hash, chosen.engine);
 
-  if (RecordCore* core = record_of(request)) {
-    core->attempts = static_cast<std::uint8_t>(request.attempts);
-    AttemptCore& attempt = core->kept[request.number > 1 ? 1 : 0];
+  note(request, [&](RecordCore& core) {
+    core.attempts = static_cast<std::uint8_t>(request.attempts);
+    AttemptCore& attempt = core.kept[request.number > 1 ? 1 : 0];
     attempt = AttemptCore{};
     attempt.engine = chosen.engine.value;
     attempt.began_us = record_us(now - request.arrived);
-  }
+  });
   const policy::Timeouts& times = view->policy->timeouts;
   const Duration left = std::max(Duration{1ms}, request.deadline - now);
   return {chosen.engine,
@@ -72,14 +72,14 @@ void Dispatcher::State::end_attempt(OpenRequest& request, AttemptEnd end, std::u
     counts.ended({request.engine, request.ask.request_class, end, request.arrived, request.began,
                   request.first_byte, now, output_tokens});
   loads.release(request.hold, now);
-  if (RecordCore* core = record_of(request)) {
-    AttemptCore& attempt = core->kept[request.number > 1 ? 1 : 0];
+  note(request, [&](RecordCore& core) {
+    AttemptCore& attempt = core.kept[request.number > 1 ? 1 : 0];
     attempt.end = end;
     attempt.status = request.status;
     attempt.ended_us = record_us(now - request.arrived);
     if (request.first_byte != never_yet)
       attempt.first_byte_us = record_us(request.first_byte - request.arrived);
-  }
+  });
 }
 
 /// After an attempt that failed before its first byte: where to next, if anywhere. Ends the attempt only if it goes on.
@@ -203,10 +203,10 @@ void Dispatcher::State::finished(OpenRequest& request, Ticket ticket, AttemptEnd
     charge(request, missing + static_cast<double>(usage.output_tokens), now);
     if (!request.stream) measure_delay(request, static_cast<double>(usage.output_tokens), now);
   }
-  if (RecordCore* core = record_of(request)) {
-    core->status = request.status;
-    core->output_tokens = static_cast<float>(usage.output_tokens);
-  }
+  note(request, [&](RecordCore& core) {
+    core.status = request.status;
+    core.output_tokens = static_cast<float>(usage.output_tokens);
+  });
   close(request, ticket, now);
 }
 
@@ -216,7 +216,7 @@ void Dispatcher::State::client_left(OpenRequest& request, Ticket ticket, Instant
     room.remove(ticket);
   else
     end_attempt(request, AttemptEnd::client_left, 0, now);
-  if (RecordCore* core = record_of(request)) core->status = 499;  // as proxies write it
+  note(request, [](RecordCore& core) { core.status = 499; });  // as proxies write it
   close(request, ticket, now);
 }
 

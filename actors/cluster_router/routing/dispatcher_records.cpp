@@ -59,6 +59,28 @@ void Dispatcher::State::publish_end(std::uint64_t sequence, Instant now) {
   if (publishing.records.take(1, now)) publishing.ended.push_back(sequence);
 }
 
+void Dispatcher::State::file_end(const OpenRequest& request) {
+  if (!filing) return;
+  if (const RecordCore* core = record_of(request))
+    return file(*core, costs_of(records.detail(request.sequence)));
+  if (request.lasting) file(request.lasting->core, request.lasting->costs);
+}
+
+/// Should this process be killed, what it was doing is in the file; and from now on the ring may give their places away.
+void Dispatcher::State::file_those_open_for_long(Instant now) {
+  constexpr Duration long_time = 500ms;
+  if (!filing) return;
+  for (OpenRequest& request : requests) {
+    if (request.phase == OpenRequest::Phase::closed || request.lasting || now - request.arrived < long_time)
+      continue;
+    const RecordCore* core = record_of(request);
+    if (core == nullptr) continue;  // the ring is shorter than what comes in that time
+    request.lasting =
+        std::make_unique<LongRecord>(LongRecord{*core, costs_of(records.detail(request.sequence))});
+    file(request.lasting->core, request.lasting->costs);
+  }
+}
+
 /// The records are made here, a few times a second, and not on a request's way.
 void Dispatcher::State::hand_out(Batch& batch, Instant now) {
   for (const std::uint64_t sequence : publishing.ended)
@@ -84,6 +106,7 @@ std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const Deci
   record.output_tokens = static_cast<double>(core->output_tokens);
   record.seed = core->seed;
   record.degraded = core->degraded;
+  record.continued = core->continued;
   record.took = std::chrono::microseconds(core->took_us);
   record.snapshot.term.counter = core->term;
   record.snapshot.sequence = core->sequence;

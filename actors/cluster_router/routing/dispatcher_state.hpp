@@ -32,6 +32,12 @@ struct RivalAttempt {
   Instant began;
 };
 
+/// The record of a request that is open for so long that the ring may give its place to others.
+struct LongRecord {
+  RecordCore core;
+  FiledCosts costs;
+};
+
 /// One request between begin() and its end.
 struct OpenRequest {
   enum class Phase : std::uint8_t { closed, waiting, sent, answering };
@@ -52,6 +58,7 @@ struct OpenRequest {
   Tried tried;
   Hold hold;
   std::uint32_t attempts = 0;           ///< made so far
+  std::unique_ptr<LongRecord> lasting;  ///< null: it is not open for long, or nothing is filed
   std::unique_ptr<RivalAttempt> rival;  ///< null: at most one attempt is open
   // Of the attempt that is open, the later one of two:
   EngineIndex engine;
@@ -76,6 +83,7 @@ struct Dispatcher::State {
   void follow_table(const View* before);
   void follow_engines(Instant now);
   void forget_life(EngineIndex engine);
+  void follow_cache(EngineIndex engine);
   void keep_context();
   const PlanContext* context(std::uint32_t number) const;
   Batch drain(Instant now);
@@ -90,7 +98,7 @@ struct Dispatcher::State {
   Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
   bool all_gone(const ClassTable& row) const;
   const Decision& choose(OpenRequest& request, Instant now);
-  Refuse refuse_early(RecordCore& core, schema::RefuseReason reason, std::uint16_t status) const;
+  Refuse refuse_early(RecordCore& core, schema::RefuseReason reason, std::uint16_t status);
   Refuse refuse(OpenRequest& request, Ticket ticket, schema::RefuseReason reason, std::uint16_t status,
                 Instant now);
   void close(OpenRequest& request, Ticket ticket, Instant now);
@@ -130,6 +138,17 @@ struct Dispatcher::State {
   RecordCore* record_of(const OpenRequest& request) {
     return records.find(request.sequence, count_of(request.sequence));
   }
+  /// Writes into the request's record, wherever it is.
+  template <class F>
+  void note(const OpenRequest& request, F&& write) {
+    if (RecordCore* core = record_of(request)) write(*core);
+    if (request.lasting) write(request.lasting->core);
+  }
+  void file(const RecordCore& core, const FiledCosts& costs) {
+    if (filing) filing->push(routing::filed(life, core, costs));
+  }
+  void file_end(const OpenRequest& request);
+  void file_those_open_for_long(Instant now);
   std::uint64_t count_of(std::uint64_t sequence) const { return sequence * options.loops + options.loop; }
   Surroundings surroundings() const { return {*view, loads, penalties, cache}; }
   std::uint64_t seed_of(std::uint64_t sequence, std::uint32_t attempts) const {
@@ -151,6 +170,7 @@ struct Dispatcher::State {
   Penalties penalties;
   CacheIndex cache;
   CacheTrust trust;
+  std::vector<CacheFacts> caches;  ///< by EngineIndex: as followed last
   EngineLimits limits;
   Lateness lateness;
   PlanGate gate;
@@ -164,6 +184,7 @@ struct Dispatcher::State {
   std::vector<ClassMeans> means;
   Counts counts;
   RecordRing records;
+  std::unique_ptr<PlainQueue<FiledRecord>> filing;  ///< null: nothing is filed
   Publishing publishing;
   std::deque<PlanContext> contexts;  ///< the latest plans, for explanations
 

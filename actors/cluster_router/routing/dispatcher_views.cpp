@@ -50,6 +50,8 @@ Dispatcher::State::State(DispatcherOptions given)
       cache(options.cache_blocks),
       counts(options.sent_rows),
       records(options.records),
+      filing(options.file_records ? std::make_unique<PlainQueue<FiledRecord>>(options.filed_waiting)
+                                  : nullptr),
       publishing(options.published_per_s) {}
 
 Dispatcher::State::~State() {
@@ -111,6 +113,10 @@ void Dispatcher::State::follow_table(const View* before) {
   limits.remap(from);
   lateness.remap(from);
   trust.remap(from);
+  std::vector<CacheFacts> followed(from.size());
+  for (std::size_t e = 0; e < from.size(); ++e)
+    if (from[e].valid()) followed[e] = caches[from[e].at()];
+  caches = std::move(followed);
   for (std::size_t e = 0; e < from.size(); ++e) loads.set_limit(EngineIndex(e), limits.limit(EngineIndex(e)));
   penalties.remap(from);
   counts.remap_engines(from);
@@ -139,14 +145,29 @@ void Dispatcher::State::follow_engines(Instant) {
     const EngineFacts& facts = view->engines[e];
     if (facts.described_at != never_yet) loads.reading(engine, facts.described_at);
     if (facts.judged && penalties.incarnation(engine, view->plan->incarnations[e])) forget_life(engine);
+    follow_cache(engine);
     limit_depth(engine);
   }
 }
 
-/// As many blocks as the engine's memory may hold, by what it declares and by what its answers said.
+/// An engine that says that it emptied its cache is believed at once, whoever sent there. A lower count is another proxy's.
+void Dispatcher::State::follow_cache(EngineIndex engine) {
+  const CacheFacts now = view->cache_of(engine);
+  CacheFacts& before = caches[engine.at()];
+  if (now.told && before.told && now.clears > before.clears) {
+    cache.forget(engine);
+    trust.forget(engine);
+  }
+  if (now.told) before = now;
+}
+
+/// As many blocks as the engine's memory may hold: by what it declares, by what a full cache held by its own events, and by
+/// what its answers said.
 void Dispatcher::State::limit_depth(EngineIndex engine) {
   const EngineFacts& facts = view->at(engine);
-  const double kv = facts.kv_tokens > 0 ? facts.kv_tokens : default_kv_tokens;
+  const double declared = facts.kv_tokens > 0 ? facts.kv_tokens : default_kv_tokens;
+  // fmin: what is not known is NaN and limits nothing.
+  const double kv = std::fmin(declared, view->cache_of(engine).held_tokens);
   const double blocks = depth_in_kv * kv * bytes_per_token / options.block_bytes * trust.share(engine);
   cache.set_depth(engine, static_cast<std::size_t>(std::clamp(blocks, 1.0, 1e9)));
 }
@@ -163,6 +184,7 @@ void Dispatcher::State::forget_life(EngineIndex engine) {
 void Dispatcher::State::keep_context() {
   PlanContext context;
   context.number = contexts.empty() ? 1 : contexts.back().number + 1;
+  context.names = fingerprint_of(*view->policy, *view->table);
   context.policy = view->policy;
   context.table = view->table;
   context.snapshot = view->snapshot;
@@ -191,6 +213,7 @@ Batch Dispatcher::State::drain(Instant now) {
     batch.policy = view->policy->hash;
     batch.table = view->table->content;
   }
+  file_those_open_for_long(now);
   hand_out(batch, now);
   counts.drain(loads, penalties, now, batch);
   penalties.carried_by(batch.number, now);

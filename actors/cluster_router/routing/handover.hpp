@@ -5,8 +5,11 @@
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -49,6 +52,52 @@ class SpscQueue {
     return power;
   }
   std::vector<T> items_;
+  alignas(64) std::atomic<std::size_t> head_{0};
+  alignas(64) std::atomic<std::size_t> tail_{0};
+  std::size_t head_seen_ = 0;  ///< the writer's last look at head_
+};
+
+/// A bounded queue of plain values from one thread to one other. Its memory is taken from the system as it is first used: a
+/// queue that stays empty costs nothing.
+template <class T>
+class PlainQueue {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  /// `capacity`: a power of two.
+  explicit PlainQueue(std::size_t capacity)
+      : capacity_(capacity), bytes_(std::make_unique_for_overwrite<std::byte[]>(capacity * sizeof(T))) {}
+
+  /// Writer only. False when full; that is counted.
+  bool push(const T& item) {
+    const std::size_t tail = tail_.load(std::memory_order_relaxed);
+    if (tail - head_seen_ == capacity_) {
+      head_seen_ = head_.load(std::memory_order_acquire);
+      if (tail - head_seen_ == capacity_) {
+        dropped_.store(dropped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+        return false;
+      }
+    }
+    std::memcpy(place(tail), &item, sizeof(T));
+    tail_.store(tail + 1, std::memory_order_release);
+    return true;
+  }
+  /// Reader only. Appends all that is here.
+  void take(std::vector<T>& out) {
+    const std::size_t head = head_.load(std::memory_order_relaxed);
+    const std::size_t tail = tail_.load(std::memory_order_acquire);
+    for (std::size_t at = head; at != tail; ++at) std::memcpy(&out.emplace_back(), place(at), sizeof(T));
+    head_.store(tail, std::memory_order_release);
+  }
+  /// Any thread.
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  std::byte* place(std::size_t at) { return bytes_.get() + (at & (capacity_ - 1)) * sizeof(T); }
+
+  std::size_t capacity_;
+  std::unique_ptr<std::byte[]> bytes_;
+  std::atomic<std::uint64_t> dropped_{0};
   alignas(64) std::atomic<std::size_t> head_{0};
   alignas(64) std::atomic<std::size_t> tail_{0};
   std::size_t head_seen_ = 0;  ///< the writer's last look at head_

@@ -35,7 +35,9 @@ struct RecordCore {
   std::int64_t arrived_ns = 0;
   std::uint64_t term = 0;
   std::uint64_t sequence = 0;
-  std::uint32_t plan = 0;  ///< which of the dispatcher's plans
+  std::uint32_t plan = 0;   ///< which of the dispatcher's plans
+  std::uint32_t names = 0;  ///< fingerprint of policy and fleet table
+  float snapshot_age_s = 0;
   std::uint32_t took_us = 0;
   float prompt_tokens = 0;
   float output_tokens = 0;  ///< expected, then measured
@@ -43,7 +45,8 @@ struct RecordCore {
   std::uint16_t status = 0;
   schema::RefuseReason refused = schema::RefuseReason::none;
   policy::Rule rule = policy::Rule::matched;
-  std::uint8_t attempts = 0;  ///< all of them; the first and the last are kept
+  std::uint8_t attempts = 0;   ///< all of them; the first and the last are kept
+  std::uint8_t continued = 0;  ///< times that the broken stream went on elsewhere
   bool degraded = false;
   bool sticky = false;
   std::array<AttemptCore, 2> kept;
@@ -73,6 +76,7 @@ struct RecordDetail {
 /// What the rows of a record refer to. Kept apart from readings, which change too often to be kept.
 struct PlanContext {
   std::uint32_t number = 0;
+  std::uint32_t names = 0;  ///< fingerprint of policy and table
   std::shared_ptr<const policy::CompiledPolicy> policy;
   std::shared_ptr<const schema::FleetTable> table;
   std::shared_ptr<const schema::RoutingSnapshot> snapshot;

@@ -249,6 +249,21 @@ bool same_tables(const ViewInputs& inputs, const std::vector<EngineFacts>& engin
   return true;
 }
 
+std::vector<CacheFacts> read_caches(const ViewInputs& inputs) {
+  std::vector<CacheFacts> out;
+  for (std::size_t e = 0; e < inputs.engines.size(); ++e) {
+    const schema::CacheDigest* said = inputs.engines[e].cache;
+    if (said == nullptr) continue;
+    out.resize(inputs.engines.size());
+    out[e].told = true;
+    out[e].clears = said->clears;
+    if (said->knowledge == schema::CacheKnowledge::complete && said->removed_total > 0 &&
+        said->held_blocks > 0 && said->block_tokens > 0)
+      out[e].held_tokens = static_cast<double>(said->held_blocks) * said->block_tokens;
+  }
+  return out;
+}
+
 std::optional<ClusterIndex> find_cluster(const schema::FleetTable& table, const ClusterName& name) {
   for (std::size_t i = 0; i < table.clusters.size(); ++i)
     if (table.clusters[i].name == name) return ClusterIndex(i);
@@ -272,11 +287,13 @@ tl::expected<std::shared_ptr<const View>, Refusal> build_view(const ViewInputs& 
       return tl::unexpected(*std::move(refusal));
 
   auto view = std::make_shared<View>();
+  view->cluster = inputs.cluster;
   view->policy = inputs.policy;
   view->table = inputs.table;
   view->snapshot = inputs.snapshot;
   view->as_of = inputs.as_of;
   view->engines = read_engines(inputs, *here);
+  view->caches = read_caches(inputs);
   view->plan =
       same_tables(inputs, view->engines, previous) ? previous->plan : make_tables(inputs, view->engines);
   view->publish = inputs.publish;

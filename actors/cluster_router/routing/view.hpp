@@ -65,6 +65,13 @@ struct alignas(64) EngineFacts {
 };
 static_assert(sizeof(EngineFacts) == 128);
 
+/// What an engine's own events say of its prefix cache.
+struct CacheFacts {
+  std::uint64_t clears = 0;      ///< times that it was emptied, as its proxy counts them
+  double held_tokens = unknown;  ///< of a cache that has begun to drop what it held
+  bool told = false;             ///< it publishes events
+};
+
 /// What the router needs of one class.
 struct ClassTable {
   EngineSet allowed;                 ///< by policy, model and, with a plan, the plan's allowed set
@@ -99,6 +106,7 @@ struct SentBatch {
 };
 
 struct View {
+  ClusterName cluster;  ///< of this router
   std::shared_ptr<const policy::CompiledPolicy> policy;
   std::shared_ptr<const schema::FleetTable> table;
   std::shared_ptr<const schema::RoutingSnapshot> snapshot;  ///< null: none yet
@@ -106,6 +114,7 @@ struct View {
   std::shared_ptr<const PlanTables> plan;
   Publish publish;
   std::vector<EngineFacts> engines;  ///< by EngineIndex
+  std::vector<CacheFacts> caches;    ///< by EngineIndex; empty: nobody tells
   std::uint32_t routers = 1;         ///< R: that share these engines, this one included
   std::vector<std::uint64_t>
       covered_batches;  ///< by loop: the last batch whose evidence the snapshot has seen
@@ -115,6 +124,7 @@ struct View {
 
   const ClassTable& at(ClassIndex c) const { return plan->classes[c.at()]; }
   const EngineFacts& at(EngineIndex e) const { return engines[e.at()]; }
+  CacheFacts cache_of(EngineIndex e) const { return e.at() < caches.size() ? caches[e.at()] : CacheFacts{}; }
   std::optional<EngineIndex> find_engine(std::string_view name) const;
   /// The plan is there and young enough to be followed.
   bool plan_in_force(Instant now) const {
@@ -128,6 +138,7 @@ struct EngineInput {
   const schema::EngineSignal* signal = nullptr;
   Instant signal_at = never_yet;  ///< the time that the signal describes: arrival less its age
   const schema::EngineProfile* profile = nullptr;
+  const schema::CacheDigest* cache = nullptr;
 };
 
 struct ViewInputs {

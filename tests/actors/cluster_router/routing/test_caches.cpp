@@ -146,4 +146,48 @@ BOOST_AUTO_TEST_CASE(one_hot_engine_does_not_switch_affinity_off_for_the_others)
   BOOST_TEST(home_share(false) == 1.0);  // the others keep theirs
 }
 
+namespace {
+
+/// What an engine's proxy says of its cache.
+void tell(One& one, schema::CacheDigest& digest, std::uint64_t clears) {
+  digest.knowledge = schema::CacheKnowledge::complete;
+  digest.clears = clears;
+  one.fleet.heard[0].cache = &digest;
+  one.dispatcher.adopt(one.fleet.view(), at(one.now));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_engine_that_says_that_it_emptied_its_cache_is_believed_at_once) {
+  One one;
+  HonestCache cache(200);
+  schema::CacheDigest digest;
+  for (std::uint64_t n = 0; n < 10; ++n) one.serve(n, cache, false);
+  tell(one, digest, 4);  // the first word is where counting begins
+  BOOST_TEST(one.believed(5) > 7 * block_tokens);
+  tell(one, digest, 0);  // of a proxy that was restarted
+  BOOST_TEST(one.believed(5) > 7 * block_tokens);
+  tell(one, digest, 1);
+  BOOST_TEST(one.believed(5) == 0.0);
+  one.serve(5, cache, false);
+  BOOST_TEST(one.believed(5) > 7 * block_tokens);
+  tell(one, digest, 1);
+  BOOST_TEST(one.believed(5) > 7 * block_tokens);
+}
+
+BOOST_AUTO_TEST_CASE(a_cache_that_drops_blocks_is_believed_as_deep_as_it_then_is) {
+  One one;
+  HonestCache cache(200);
+  schema::CacheDigest digest;
+  digest.block_tokens = 16, digest.held_blocks = 20 * 128;  // 20 prompts of 2,048 tokens
+  for (std::uint64_t n = 0; n < 100; ++n) one.serve(n, cache, false);
+  tell(one, digest, 0);  // nothing was dropped yet: it is not full
+  BOOST_TEST(one.believed(50) > 7 * block_tokens);
+  digest.removed_total = 7;
+  tell(one, digest, 0);
+  BOOST_TEST(one.believed(50) == 0.0);
+  BOOST_TEST(one.believed(99) > 7 * block_tokens);
+  BOOST_TEST(one.believed(72) > 7 * block_tokens);  // half as much again, as without events
+}
+
 }  // namespace signalbox::routing::test
