@@ -54,20 +54,10 @@ class Text {
   std::string out_;
 };
 
-/// gen_ai_operation_name has names of its own for what it knows.
-std::string_view operation(http::Endpoint endpoint) {
-  switch (endpoint) {
-    case http::Endpoint::chat:
-    case http::Endpoint::messages:
-    case http::Endpoint::responses: return "chat";
-    case http::Endpoint::completions: return "text_completion";
-    default: return http::to_string(endpoint);
-  }
-}
-
 std::string gen_ai_labels(const Meter& meter) {
   return fmt::format("gen_ai_operation_name=\"{}\",gen_ai_request_model=\"{}\",signalbox_endpoint=\"{}\"",
-                     operation(meter.endpoint), escaped(meter.model), http::to_string(meter.endpoint));
+                     http::gen_ai_operation(meter.endpoint), escaped(meter.model),
+                     http::to_string(meter.endpoint));
 }
 
 void put_counters(Text& text, const Readout& r, std::uint64_t late_batches) {
@@ -202,6 +192,19 @@ std::string metrics_text(const Readout& readout, const std::string& fleet, std::
               static_cast<double>(filing.lost));
   put_gen_ai(text, readout.meters);
   put_inference(text, readout, fleet);
+  return text.take();
+}
+
+std::string trace_metrics_text(const tracing::OutboxCounters& counters, std::uint64_t lost) {
+  Text text;
+  constexpr std::string_view traces = "signalbox_router_traces_total";
+  text.family(traces, "counter", "Requests that were traced, by what became of their traces.");
+  text.sample(traces, "outcome=\"exported\"", counters.exported);
+  text.sample(traces, "outcome=\"dropped\"", counters.dropped + lost);
+  text.sample(traces, "outcome=\"refused\"", counters.refused);
+  text.family("signalbox_router_trace_export_failures_total", "counter",
+              "Requests to the collector of traces that failed.");
+  text.sample("signalbox_router_trace_export_failures_total", {}, counters.failures);
   return text.take();
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/cluster_router/gateway/gateway.hpp"
+#include "actors/cluster_router/tracing/outbox.hpp"
 
 namespace signalbox::cluster_router {
 
@@ -34,5 +35,7 @@ Readout read_out(const gateway::Gateway& gateway);
 /// generative AI (dots become underscores) and, with the engines, under those of the Gateway API inference extension.
 std::string metrics_text(const Readout& readout, const std::string& fleet, std::uint64_t late_batches,
                          const FilingCounts& filing);
+/// Of a router that makes traces. `lost`: on their way to the exporter.
+std::string trace_metrics_text(const tracing::OutboxCounters& counters, std::uint64_t lost);
 
 }  // namespace signalbox::cluster_router

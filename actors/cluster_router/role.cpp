@@ -11,6 +11,7 @@
 #include "actors/cluster_router/pages.hpp"
 #include "actors/cluster_router/pump.hpp"
 #include "actors/cluster_router/record_clerk.hpp"
+#include "actors/cluster_router/trace_exporter.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "cluster-config/load/load.hpp"
 #include "cluster-config/schema/api_keys.hpp"
@@ -46,6 +47,8 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   out.gateway.server.body_timeout = router.body_timeout;
   out.gateway.server.idle_timeout = router.idle_timeout;
   out.gateway.server.stall_timeout = router.stall_timeout;
+  const config::Traces& traces = process.config().traces;
+  out.gateway.traces = {!traces.endpoint.empty(), traces.share, traces.limit};
   out.gateway.cors_origins = router.cors_origins;
   out.gateway.reader.max_body_bytes = out.gateway.server.max_body_bytes;
   out.gateway.reader.fleet_secret = fleet_secret(process);
@@ -174,6 +177,20 @@ std::string metrics(Front& front, const std::string& fleet) {
   return metrics_text(*readout, fleet, front.thread().late_batches(), filing);
 }
 
+/// Null if no traces are made.
+std::shared_ptr<TraceExporter> exporter_of(kit::Process& process) {
+  const config::Traces& traces = process.config().traces;
+  if (traces.endpoint.empty()) return nullptr;
+  TraceExporterOptions out;
+  out.endpoint = traces.endpoint;
+  out.token_file = traces.token_file;
+  out.resource = {process.config().fleet, process.cluster(), process.id()};
+  out.log = [&process](schema::Severity severity, std::string_view event, const std::string& text) {
+    process.log(severity, event, text);
+  };
+  return std::make_shared<TraceExporter>(std::move(out));
+}
+
 Options machine_options(const kit::Process& process) {
   Options out;
   out.id = process.id();
@@ -218,12 +235,19 @@ Status start(kit::Process& process) {
         return Machine(std::move(options));
       },
       [front](const SwapView& swap, const auto&) { front->swap(swap); }, prefixes(process));
-  auto pump = std::make_shared<Pump>(pump_period, [front, teller] {
+  const auto exporter = exporter_of(process);
+  auto pump = std::make_shared<Pump>(pump_period, [front, teller, exporter] {
     while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
     if (auto kept = front->file_decisions()) teller(*std::move(kept));
+    if (exporter)
+      while (auto trace = front->thread().take_trace()) exporter->take(*std::move(trace));
   });
   add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()), front->clerk().path());
   process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
+  process.add_metrics([front, exporter] {
+    return trace_metrics_text(exporter ? exporter->counters() : tracing::OutboxCounters{},
+                              front->thread().dropped_traces());
+  });
   process.on_reload([&process, front] {
     front->reload_doors();
     if (const auto shown = front->load_certificate(); !shown)
@@ -231,10 +255,11 @@ Status start(kit::Process& process) {
     if (const auto known = front->load_api_keys(); !known)
       process.log(schema::Severity::critical, "api_keys_not_reloaded", known.error().text());
   });
-  process.on_stop([front, pump, grace = process.config().router.drain_grace]() mutable {
+  process.on_stop([front, pump, exporter, grace = process.config().router.drain_grace]() mutable {
     front->drain(grace);
     pump.reset();
     front->file_decisions();
+    if (exporter) exporter->stop();
   });
   return {};
 }

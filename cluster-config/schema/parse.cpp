@@ -51,6 +51,7 @@ class Builder {
     control();
     intervals();
     router();
+    traces();
     for (const Section& s : document_.tables("cluster"))
       config_.clusters.push_back(
           {s.name<ClusterName>("name"), s.name<DomainName>("region"), s.name<DomainName>("zone"), s.place()});
@@ -71,6 +72,7 @@ class Builder {
   void control();
   void intervals();
   void router();
+  void traces();
   void profile(const Section& s);
   void engine(const Section& s);
   void process(const Section& s);
@@ -141,6 +143,15 @@ void Builder::router() {
     if (origin != "*" && !is_origin(origin))
       s.mistake("cors_origins", fmt::format("'{}' is not an origin", origin),
                 "write it as a browser sends it, such as https://app.example or http://localhost:3000");
+}
+
+void Builder::traces() {
+  const Section s = document_.table("traces");
+  Traces& t = config_.traces;
+  t = {s.text("endpoint"), s.number("share"), s.number("limit"), path(s.text("token_file"))};
+  if (s.has("endpoint") && !t.endpoint.starts_with("http://") && !t.endpoint.starts_with("https://"))
+    s.mistake("endpoint", fmt::format("'{}' is not an http or https URL", t.endpoint),
+              "OTLP collectors listen at http://HOST:4318/v1/traces unless told otherwise");
 }
 
 void Builder::profile(const Section& s) {

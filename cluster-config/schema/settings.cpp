@@ -15,6 +15,7 @@ constexpr std::array table_rows{
     SettingTable{"control", false, "The control plane."},
     SettingTable{"intervals", false, "How often processes do what they do again and again."},
     SettingTable{"router", false, "Every cluster-router."},
+    SettingTable{"traces", false, "OpenTelemetry traces of requests."},
     SettingTable{"cluster", true, "A CPU cluster: a place where requests enter, and where engines stand."},
     SettingTable{"link", true, "The network between two clusters, as it is declared."},
     SettingTable{"profile", true,
@@ -108,6 +109,18 @@ constexpr std::array setting_rows{
     Setting{"router", "api_keys", T::text, "", "", false, none, none, "",
             "A file of API keys, relative to this one; `signalbox apikey` writes it. Anyone may ask unless "
             "given."},
+
+    Setting{"traces", "endpoint", T::text, "", "", false, none, none, "",
+            "Where routers send OpenTelemetry traces (OTLP/HTTP, JSON), such as "
+            "http://127.0.0.1:4318/v1/traces. None are made "
+            "unless given."},
+    Setting{
+        "traces", "share", T::number, "", "0.01", false, 0, 1, "",
+        "Of the requests that come without a trace; those that come with one are traced if it is recorded."},
+    Setting{"traces", "limit", T::number, "traces/s", "100", false, 0.01, 1e5, "",
+            "The most that a router makes, whatever clients ask for."},
+    Setting{"traces", "token_file", T::text, "", "", false, none, none, "",
+            "A file, relative to this one, whose first line the collector is sent as bearer token."},
 
     Setting{"cluster", "name", T::name, "", "", true, none, none, "", "The cluster's name."},
     Setting{"cluster", "region", T::name, "", "", true, none, none, "", "The region that it lies in."},

@@ -63,6 +63,7 @@ std::string summary(const Config& c) {
       duration_text(r.drain_grace), !r.tls_certificate.empty(), duration_text(r.head_timeout),
       duration_text(r.body_timeout), duration_text(r.idle_timeout), duration_text(r.stall_timeout),
       fmt::join(r.cors_origins, ","), !r.api_keys.empty());
+  put("traces {} share {} limit {}", c.traces.endpoint, c.traces.share, c.traces.limit);
   for (const Cluster& row : c.clusters) put("cluster {} region {} zone {}", row.name, row.region, row.zone);
   for (const Link& row : c.links) put("link {} {} rtt {}", row.from, row.to, duration_text(row.rtt));
   for (const Profile& row : c.profiles)

@@ -146,6 +146,14 @@ struct Router {
   std::string api_keys;  ///< a file of them; empty: anyone may ask
 };
 
+/// What routers tell a collector of OpenTelemetry traces.
+struct Traces {
+  std::string endpoint;    ///< URL; empty: none are made
+  double share = 0;        ///< of the requests that come without a trace
+  double limit = 0;        ///< traces a second of one router, at most
+  std::string token_file;  ///< empty: none is sent
+};
+
 /// Processes that every fleet has beside those of its configuration: `signalbox up` and the operators' commands.
 inline constexpr std::string_view launcher_id = "launcher";
 inline constexpr std::string_view tool_id = "tool";
@@ -173,6 +181,7 @@ struct Config {
   Control control;
   Intervals intervals;
   Router router;
+  Traces traces;
   Digest digest;  ///< of everything above but the paths: equal for the processes of one running fleet
 
   const Cluster* find_cluster(const ClusterName& name) const;

@@ -7,9 +7,9 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "actors/cluster_router/gateway/relay_heads.hpp"
-#include "actors/cluster_router/gateway/trace.hpp"
 #include "actors/cluster_router/http/errors.hpp"
 #include "actors/cluster_router/http/line.hpp"
+#include "actors/cluster_router/tracing/context.hpp"
 #include "messages/base/described.hpp"
 
 namespace signalbox::gateway {
@@ -52,7 +52,18 @@ void Exchange::start(routing::Ticket ticket, const routing::DecisionId& decision
   ticket_ = ticket;
   decision_ = decision;
   request_id_ = request_id_of(writer_->request().head.fields, routing::to_string(decision));
+  trace_ = gateway_.sampler_.begin(writer_->request().head.fields, decision, gateway_.loop_.now());
+  if (trace_) describe_trace();
   act(verdict);
+}
+
+void Exchange::describe_trace() {
+  constexpr std::size_t longest_path = 256;
+  const http::RequestHead& head = writer_->request().head;
+  trace_->method = head.method;
+  trace_->path = head.path().substr(0, longest_path);
+  trace_->request_id = request_id_;
+  trace_->endpoint = endpoint_;
 }
 
 void Exchange::act(const routing::Verdict& verdict) {
@@ -86,7 +97,8 @@ std::unique_ptr<net::Call> Exchange::start_call(Engine& engine, const routing::F
   const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
   const Passage passage{request.body.size(), request_id_,
                         key_ ? Credentials::of_router : Credentials::of_engine,
-                        span_of(decision_, to.attempt)};
+                        tracing::span_of(decision_, to.attempt),
+                        trace_ && trace_->parent.empty() ? std::string_view(trace_->id) : std::string_view()};
   return engine.upstream->start(engine_request(request.head, engine.door, passage), request.body, limits,
                                 observer);
 }
@@ -226,6 +238,7 @@ void Exchange::finished(AttemptEnd end) {
     usage.prompt_tokens = told->prompt_tokens;
     usage.output_tokens = told->completion_tokens;
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
+    if (trace_) trace_->input_tokens = told->prompt_tokens, trace_->output_tokens = told->completion_tokens;
   }
   settle(end == AttemptEnd::succeeded && answer_.status >= 400
              ? 0
@@ -281,6 +294,11 @@ void Exchange::over(Ending ending) {
   call_.reset();
   hedge_.reset();
   writer_->observe(nullptr);
+  if (trace_) {
+    trace_->attempts = attempts_;
+    trace_->error = error_type(ending);
+    gateway_.ended_traces_.push_back(*std::move(trace_));
+  }
   gateway_.end(*this);
 }
 
@@ -297,10 +315,9 @@ std::string Exchange::own_lines() const {
     http::append_line(out, "x-signalbox-engine", engine_->door.name.str());
   // Of an answer's own attempt; who traces finds the engine's span below it.
   if (request_held_)
-    if (const std::string trace =
-            traceparent_with(writer_->request().head.fields, span_of(decision_, attempt_));
-        !trace.empty())
-      http::append_line(out, "traceresponse", trace);
+    if (const auto parent = tracing::traceparent_of(writer_->request().head.fields))
+      http::append_line(out, "traceresponse",
+                        tracing::traceparent_with(*parent, tracing::span_of(decision_, attempt_)));
   if (key_) out += rate_limit_lines(*key_, gateway_.loop_.now());
   return out;
 }

@@ -13,6 +13,7 @@
 #include "actors/cluster_router/net/client.hpp"
 #include "actors/cluster_router/net/server.hpp"
 #include "actors/cluster_router/routing/verdict.hpp"
+#include "actors/cluster_router/tracing/trace.hpp"
 
 namespace signalbox::gateway {
 
@@ -66,6 +67,7 @@ class Exchange final : public net::Disposable,
   void finished(schema::AttemptEnd end);
   void settle(double tokens);
   void measure(const routing::Usage& usage);
+  void describe_trace();
   void over(Ending ending);
   std::string own_lines() const;
 
@@ -76,6 +78,7 @@ class Exchange final : public net::Disposable,
   std::shared_ptr<Hedge> hedge_;  ///< null: no second attempt is meant
   std::shared_ptr<const std::string> snapshot_;
   std::shared_ptr<ApiKeyState> key_;
+  std::unique_ptr<tracing::Trace> trace_;  ///< null: not traced
   std::string request_id_;
   std::string model_;
   std::string error_body_;  ///< of an answer with a status from 400

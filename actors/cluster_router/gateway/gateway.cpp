@@ -61,6 +61,7 @@ Gateway::Gateway(net::Loop& loop, GatewayOptions options)
       cors_(options_.cors_origins),
       engines_(loop),
       snapshot_text_(std::make_shared<const std::string>("none")),
+      sampler_(options_.traces),
       wake_(loop, [this] { pump(); }),
       handed_over_(loop, [this] { stop_taking(); }),
       grace_(loop, [this] { end_grace(); }),
@@ -221,6 +222,19 @@ std::vector<routing::EngineProblem> Gateway::take_problems() {
   std::vector<routing::EngineProblem> out;
   for (auto& [engine, problem] : problems_) out.push_back(std::move(problem));
   problems_.clear();
+  return out;
+}
+
+std::vector<tracing::EndedTrace> Gateway::take_traces() {
+  std::vector<tracing::EndedTrace> out;
+  const auto& view = dispatcher_.view();
+  for (tracing::Trace& trace : ended_traces_) {
+    auto record = dispatcher_.record(trace.decision, loop_.now());
+    if (!record) continue;  // its place in the ring was taken since
+    const bool indexed = view && view->table->content == record->table;
+    out.push_back({std::move(trace), *std::move(record), indexed ? view->table : nullptr});
+  }
+  ended_traces_.clear();
   return out;
 }
 

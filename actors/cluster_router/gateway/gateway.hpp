@@ -17,6 +17,7 @@
 #include "actors/cluster_router/gateway/routes.hpp"
 #include "actors/cluster_router/net/server.hpp"
 #include "actors/cluster_router/routing/dispatcher.hpp"
+#include "actors/cluster_router/tracing/sampler.hpp"
 
 namespace signalbox::gateway {
 
@@ -27,6 +28,7 @@ struct GatewayOptions {
   net::ServerSettings server;
   ReaderOptions reader;
   std::vector<std::string> cors_origins;
+  tracing::SamplerOptions traces;
   std::function<void()>
       on_open;                ///< called once, on the loop's thread, when clients are accepted; may be empty
   bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
@@ -82,6 +84,10 @@ class Gateway final : private net::HttpHandler {
   void use_api_keys(std::shared_ptr<const ApiKeyTable> keys) { api_keys_ = std::move(keys); }
   /// Engines with which no session could be made since the last call, and why.
   std::vector<routing::EngineProblem> take_problems();
+  /// Traces of requests that are over since the last call, with their decisions' records.
+  std::vector<tracing::EndedTrace> take_traces();
+  /// Requests that were not traced because there had been too many.
+  std::uint64_t traces_limited() const { return sampler_.limited(); }
   /// What would be decided for this request, e.g. of POST /v1/route; or why it cannot be routed.
   tl::expected<schema::DecisionRecord, Misfit> would_decide(const net::Request& request);
 
@@ -119,6 +125,8 @@ class Gateway final : private net::HttpHandler {
   GatewayCounters counters_;
   std::map<EngineName, routing::EngineProblem> problems_;
   Meters meters_;
+  tracing::Sampler sampler_;
+  std::vector<tracing::Trace> ended_traces_;
   std::uint64_t own_answers_ = 0;  ///< without a decision's id
   net::Timer wake_;
   net::Timer handed_over_;

@@ -8,6 +8,7 @@ GatewayThread::GatewayThread(GatewayThreadOptions options)
     : options_(std::move(options)),
       gateway_(loop_, options_.gateway),
       batches_(options_.batches_kept),
+      traces_(options_.gateway.traces.on ? options_.traces_kept : 1),
       batch_timer_(loop_, [this] { hand_out(); }),
       patience_(loop_, [this] { gateway_.open(); }) {}
 
@@ -64,6 +65,8 @@ void GatewayThread::hand_out() {
     unsent_.reset();
   else
     late_.fetch_add(1, std::memory_order_relaxed);
+  for (tracing::EndedTrace& trace : gateway_.take_traces())
+    if (!traces_.push(std::move(trace))) dropped_traces_.fetch_add(1, std::memory_order_relaxed);
   batch_timer_.arm_in(options_.batch_period);
 }
 

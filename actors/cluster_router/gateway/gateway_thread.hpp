@@ -17,12 +17,13 @@ struct GatewayThreadOptions {
   GatewayOptions gateway;
   net::Address listen;
   bool share_port = false;
-  Duration batch_period = 250ms;  ///< how often what happened is handed out
-  Duration patience = 1s;         ///< how long clients are not accepted for want of routes
-  std::size_t batches_kept = 64;  ///< while nobody takes them; after that the next one covers more
+  Duration batch_period = 250ms;   ///< how often what happened is handed out
+  Duration patience = 1s;          ///< how long clients are not accepted for want of routes
+  std::size_t batches_kept = 64;   ///< while nobody takes them; after that the next one covers more
+  std::size_t traces_kept = 1024;  ///< likewise; more are dropped
 };
 
-/// publish() and take_batch() by one thread at a time; ask(), drain() and use_...() by any.
+/// publish(), take_batch() and take_trace() by one thread at a time; ask(), drain() and use_...() by any.
 class GatewayThread {
  public:
   explicit GatewayThread(GatewayThreadOptions options);
@@ -43,6 +44,9 @@ class GatewayThread {
   void publish(Routes routes);
   /// What happened since the last batch; nothing when there is none. Never waits.
   std::optional<routing::Batch> take_batch() { return batches_.pop(); }
+  /// A trace of a request that is over, if there is one. Never waits.
+  std::optional<tracing::EndedTrace> take_trace() { return traces_.pop(); }
+  std::uint64_t dropped_traces() const { return dropped_traces_.load(std::memory_order_relaxed); }
   /// How often a batch had to wait because nobody took the earlier ones.
   std::uint64_t late_batches() const { return late_.load(std::memory_order_relaxed); }
   /// Decisions for the ring file, for one thread to take; null unless they are wanted.
@@ -64,6 +68,8 @@ class GatewayThread {
   routing::SpscQueue<routing::Batch> batches_;
   std::optional<routing::Batch> unsent_;  ///< found the queue full
   std::atomic<std::uint64_t> late_{0};
+  routing::SpscQueue<tracing::EndedTrace> traces_;
+  std::atomic<std::uint64_t> dropped_traces_{0};
   net::Timer batch_timer_;
   net::Timer patience_;
   std::thread thread_;

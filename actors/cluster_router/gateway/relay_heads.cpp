@@ -1,7 +1,7 @@
 #include "actors/cluster_router/gateway/relay_heads.hpp"
 
-#include "actors/cluster_router/gateway/trace.hpp"
 #include "actors/cluster_router/http/line.hpp"
+#include "actors/cluster_router/tracing/context.hpp"
 
 namespace signalbox::gateway {
 
@@ -45,11 +45,15 @@ bool stays_here(const http::Field& field, bool keep_credentials) {
   }
 }
 
-/// A request's trace, if it has a valid one, with this router's span as parent.
-void append_trace(const http::Fields& fields, std::uint64_t span, std::string& out) {
-  const std::string parent = traceparent_with(fields, span);
-  if (parent.empty()) return;
-  append_line(out, "traceparent", parent);
+/// A request's trace, if it has a valid one or one begins here, with this router's span as parent.
+void append_trace(const http::Fields& fields, const Passage& passage, std::string& out) {
+  const auto parent = tracing::traceparent_of(fields);
+  if (!parent && !passage.new_trace.empty())
+    return append_line(
+        out, "traceparent",
+        tracing::traceparent_with({passage.new_trace, {}, tracing::sampled_flags}, passage.span));
+  if (!parent) return;
+  append_line(out, "traceparent", tracing::traceparent_with(*parent, passage.span));
   for (const http::Field& field : fields)
     if (http::same_name(field.name, "tracestate")) append_line(out, field.name, field.value);
 }
@@ -68,7 +72,7 @@ std::string engine_request(const http::RequestHead& head, const EngineDoor& door
   for (const http::Field& field : head.fields)
     if (!stays(field, connection) && !stays_here(field, keep_credentials))
       append_line(out, field.name, field.value);
-  append_trace(head.fields, passage.span, out);
+  append_trace(head.fields, passage, out);
   if (door.access.authorization && !door.access.authorization->empty())
     append_line(out, "authorization", *door.access.authorization);
   out += head.minor_version == 0 ? "via: 1.0 signalbox\r\n" : "via: 1.1 signalbox\r\n";

@@ -19,7 +19,8 @@ struct Passage {
   std::size_t body_bytes = 0;
   std::string_view request_id;  ///< sent as x-request-id
   Credentials credentials = Credentials::of_engine;
-  std::uint64_t span = 0;  ///< the attempt's own, for a request that is traced
+  std::uint64_t span = 0;      ///< the attempt's own, for a request that is traced
+  std::string_view new_trace;  ///< the id of a trace that begins here; empty: the client's, if it has one
 };
 
 /// The head of the request for an engine, through its empty line, with a Via that names this router (RFC 9110, 7.6.3).

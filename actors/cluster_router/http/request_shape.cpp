@@ -156,6 +156,16 @@ std::string_view to_string(Endpoint endpoint) {
   return "other";
 }
 
+std::string_view gen_ai_operation(Endpoint endpoint) {
+  switch (endpoint) {
+    case Endpoint::chat:
+    case Endpoint::messages:
+    case Endpoint::responses: return "chat";
+    case Endpoint::completions: return "text_completion";
+    default: return to_string(endpoint);
+  }
+}
+
 Result<RequestShape> ShapeReader::read(std::string_view body, Endpoint endpoint) {
   ondemand::document document;
   if (const auto error =

@@ -16,6 +16,8 @@ namespace signalbox::http {
 enum class Endpoint : std::uint8_t { chat, completions, embeddings, responses, rerank, messages, other };
 Endpoint endpoint_of(std::string_view path);
 std::string_view to_string(Endpoint endpoint);
+/// As gen_ai.operation.name has it; OpenTelemetry's conventions have names of their own for what they know.
+std::string_view gen_ai_operation(Endpoint endpoint);
 
 struct RequestShape {
   ModelName model;

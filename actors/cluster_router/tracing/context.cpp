@@ -1,4 +1,4 @@
-#include "actors/cluster_router/gateway/trace.hpp"
+#include "actors/cluster_router/tracing/context.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "messages/base/rng.hpp"
 
-namespace signalbox::gateway {
+namespace signalbox::tracing {
 namespace {
 
 constexpr std::size_t size = 55, trace_at = 3, trace_size = 32, parent_at = 36, parent_size = 16,
@@ -34,15 +34,25 @@ std::uint64_t span_of(const routing::DecisionId& decision, std::uint32_t attempt
   return span == 0 ? 1 : span;
 }
 
-std::string traceparent_with(const http::Fields& fields, std::uint64_t span) {
+bool TraceParent::sampled() const {
+  const char c = flags[1];
+  return ((c <= '9' ? c - '0' : c - 'a' + 10) & 1) != 0;
+}
+
+std::optional<TraceParent> traceparent_of(const http::Fields& fields) {
   std::string_view sent;
   for (const http::Field& field : fields)
     if (http::same_name(field.name, "traceparent")) {
-      if (!sent.empty()) return {};  // two parents are none
+      if (!sent.empty()) return std::nullopt;  // two parents are none
       sent = field.value;
     }
-  if (!is_valid(sent)) return {};
-  return fmt::format("00-{}-{:016x}-{}", sent.substr(trace_at, trace_size), span, sent.substr(flags_at, 2));
+  if (!is_valid(sent)) return std::nullopt;
+  return TraceParent{sent.substr(trace_at, trace_size), sent.substr(parent_at, parent_size),
+                     sent.substr(flags_at, 2)};
 }
 
-}  // namespace signalbox::gateway
+std::string traceparent_with(const TraceParent& parent, std::uint64_t span) {
+  return fmt::format("00-{}-{:016x}-{}", parent.trace, span, parent.flags);
+}
+
+}  // namespace signalbox::tracing
