@@ -24,7 +24,9 @@ class DemandBook {
  public:
   static constexpr Duration shape_memory = 60s;
   static constexpr Duration bucket = 500ms;  ///< least time that one look at the rates covers
-  static constexpr Duration lifetime = 10s;  ///< of a cluster whose routers report no more
+  /// Of a cluster whose routers are not heard any more. They may live on and follow the last plan that they heard, about as
+  /// long as this: what they send is still load on the engines.
+  static constexpr Duration lifetime = 60s;
 
   /// Reports under another policy than `policy` are ignored: their rows mean other classes.
   void hear(const schema::DemandReport& report, const Digest& policy, Instant now);
