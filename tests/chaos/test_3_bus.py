@@ -172,4 +172,5 @@ def test_monitor_lies(rig, figures, size, seed):
     figures("failed requests", len(bad(answers)), most=0, exact=True)
     assert beside > 0.2, "while an honest monitor vouches for them the engines stay in the plan"
     figures("engines that a lying monitor alone can take out of the plan",
-            max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in rig.bus.of("routing_snapshot", alone)))
+            max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in rig.bus.of("routing_snapshot", alone)),
+            most=2, exact=True)  # of each model's three engines one

@@ -181,6 +181,7 @@ void Machine::hear(const schema::EngineSignal& signal, Duration age, Instant now
   Heard& heard = engines_[signal.engine];
   heard.signal = signal;
   heard.signal_at = now - age - signal.reading_age;
+  heard.said_at = now - age;
   want_view(now + view_every);
 }
 
@@ -291,7 +292,7 @@ void Machine::on_persist_failed(const kit::Persist& failed, Instant now, Effects
   effects.wake_at(next_due(now));
 }
 
-routing::ViewInputs Machine::inputs(Instant now) const {
+routing::ViewInputs Machine::inputs(Instant now) {
   routing::ViewInputs out;
   out.cluster = options_.cluster;
   out.policy = plans_.policy();
@@ -299,17 +300,23 @@ routing::ViewInputs Machine::inputs(Instant now) const {
   out.snapshot = plans_.snapshot();
   out.as_of = plans_.as_of();
   out.routers = static_cast<std::uint32_t>(routers_.size() + 1);
+  std::vector<kit::Accusation> accusations;
   for (const auto& row : out.table->engines) {
+    kit::Accusation& accusation = accusations.emplace_back();
+    accusation.since = verdicts_.accused_since(row.name, now);
     routing::EngineInput engine;
     engine.verdict = verdicts_.of(row.name, now);
     if (const auto heard = engines_.find(row.name); heard != engines_.end()) {
       if (heard->second.signal) engine.signal = &*heard->second.signal;
       engine.signal_at = heard->second.signal_at;
+      accusation.signal = engine.signal;
+      accusation.signal_at = heard->second.said_at;
       if (heard->second.profile) engine.profile = &*heard->second.profile;
       if (heard->second.cache) engine.cache = &*heard->second.cache;
     }
     out.engines.push_back(engine);
   }
+  overrule(accusations, out, now);
   if (out.snapshot)
     for (const auto& cover : out.snapshot->covers)
       if (cover.router == options_.id && cover.incarnation == options_.incarnation)
@@ -317,6 +324,17 @@ routing::ViewInputs Machine::inputs(Instant now) const {
   out.publish = wanted();
   out.sent.assign(sent_.others().begin(), sent_.others().end());
   return out;
+}
+
+/// A monitor that errs cannot take out more of the fleet than the policy allows.
+void Machine::overrule(const std::vector<kit::Accusation>& accusations, routing::ViewInputs& inputs,
+                       Instant now) {
+  const auto overruled = kit::overruled(*inputs.table, *inputs.policy, accusations, now);
+  instead_.clear();
+  for (std::size_t e = 0; e < overruled.size(); ++e)
+    if (overruled[e])
+      inputs.engines[e].verdict =
+          &instead_.emplace_back(kit::instead_of(*inputs.engines[e].verdict, *inputs.policy));
 }
 
 void Machine::rebuild(Instant now, Effects& effects) {

@@ -2,6 +2,7 @@
 // loops hand out into reports. The loops need none of it to go on serving.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,7 @@
 #include "actors/cluster_router/machine/plans.hpp"
 #include "actors/cluster_router/machine/reports.hpp"
 #include "actors/cluster_router/machine/sent.hpp"
+#include "actors/kit/fleet/ejection.hpp"
 #include "actors/kit/fleet/verdicts.hpp"
 #include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
@@ -83,6 +85,7 @@ class Machine {
   struct Heard {
     std::optional<schema::EngineSignal> signal;
     Instant signal_at = never_yet;  ///< the time that it describes
+    Instant said_at = never_yet;
     std::optional<schema::EngineProfile> profile;
     std::optional<schema::CacheDigest> cache;
   };
@@ -102,7 +105,8 @@ class Machine {
   void say_receipt(schema::ReceiptReason reason, const SnapshotVersion& version, std::string detail,
                    Effects& effects);
   void rebuild(Instant now, Effects& effects);
-  routing::ViewInputs inputs(Instant now) const;
+  routing::ViewInputs inputs(Instant now);
+  void overrule(const std::vector<kit::Accusation>& accusations, routing::ViewInputs& inputs, Instant now);
   void watch_age(Instant now, Effects& effects);
   void watch_identities(const routing::Batch& batch, Instant now, Effects& effects);
   Instant next_due(Instant now) const;
@@ -114,6 +118,7 @@ class Machine {
   Reports reports_;
   SentBook sent_;
   kit::VerdictBook verdicts_;
+  std::deque<schema::HealthVerdict> instead_;  ///< of verdicts that are not believed
   kit::AlertBook alerts_;
   std::map<EngineName, Heard> engines_;
   std::map<EngineName, std::string> untrusted_;  ///< engines that showed a wrong certificate last, and which

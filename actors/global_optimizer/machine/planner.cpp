@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
+
+#include "actors/kit/fleet/ejection.hpp"
 
 #include "actors/kit/shape/curve.hpp"
 
@@ -34,6 +37,29 @@ double availability(const schema::HealthVerdict* verdict) {
   if (!verdict) return 1;
   return kit::may_serve(verdict->state) ? verdict->capacity_factor : 0;
 }
+
+/// What is known of all engines, with the verdicts that are believed.
+class Known {
+ public:
+  Known(const schema::FleetTable& table, const policy::CompiledPolicy& policy, const kit::Picture& picture,
+        Instant now) {
+    std::vector<kit::Accusation> accusations;
+    for (const auto& row : table.engines) {
+      engines_.push_back(picture.of(row.name, now));
+      accusations.push_back(
+          {engines_.back().accused_since, engines_.back().signal, engines_.back().heard_at});
+    }
+    const auto overruled = kit::overruled(table, policy, accusations, now);
+    for (std::size_t e = 0; e < engines_.size(); ++e)
+      if (overruled[e])
+        engines_[e].verdict = &instead_.emplace_back(kit::instead_of(*engines_[e].verdict, policy));
+  }
+  const kit::Picture::EngineNow& at(std::size_t engine) const { return engines_[engine]; }
+
+ private:
+  std::vector<kit::Picture::EngineNow> engines_;
+  std::deque<schema::HealthVerdict> instead_;
+};
 
 optimizer::EngineState engine_state(const schema::EngineRow& row, const kit::Picture::EngineNow& known,
                                     Instant now) {
@@ -81,10 +107,10 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now) {
   Facts out{table, policy, now, {}, {}, {}, {}, {}, picture.covers()};
   add_objective(*policy, out.fleet);
-  for (const auto& row : table->engines) {
-    const auto known = picture.of(row.name, now);
-    out.fleet.engines.push_back(engine_state(row, known, now));
-    out.health.push_back(known.verdict ? known.verdict->state : HealthState::ready);
+  const Known known(*table, *policy, picture, now);
+  for (std::size_t e = 0; e < table->engines.size(); ++e) {
+    out.fleet.engines.push_back(engine_state(table->engines[e], known.at(e), now));
+    out.health.push_back(known.at(e).verdict ? known.at(e).verdict->state : HealthState::ready);
   }
   for (std::size_t c = 0; c < policy->classes.size(); ++c)
     out.allowed.push_back(kit::allowed_engines(*table, *policy, ClassIndex(c)));

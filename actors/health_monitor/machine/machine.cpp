@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "actors/kit/fleet/verdicts.hpp"
 #include "cluster-config/policy/compile.hpp"
 
 namespace signalbox::health_monitor {
@@ -13,33 +14,14 @@ namespace {
 /// Lateness of a wake beyond this was the monitor's own doing.
 constexpr Duration own_lateness = 20ms;
 
-bool taken_out(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
+using kit::is_accused;
 
 }  // namespace
 
 Machine::Machine(Options options)
     : options_(std::move(options)),
       policy_(std::make_shared<policy::CompiledPolicy>()),
-      sets_(sets_of(options_.table)) {}
-
-/// By model, and, where a model is served in several regions, by model and region.
-std::vector<Machine::Set> Machine::sets_of(const schema::FleetTable& table) {
-  std::map<ModelName, std::map<std::string, std::vector<std::size_t>>> by_model;
-  for (std::size_t i = 0; i < table.engines.size(); ++i)
-    for (const ModelName& model : table.engines[i].models)
-      by_model[model][table.clusters[table.engines[i].cluster.at()].region.str()].push_back(i);
-  std::vector<Set> out;
-  for (const auto& [model, by_region] : by_model) {
-    Set whole{model, {}, true};
-    for (const auto& [region, engines] : by_region) {
-      whole.engines.insert(whole.engines.end(), engines.begin(), engines.end());
-      if (by_region.size() > 1) out.push_back({model, engines, false});
-    }
-    std::sort(whole.engines.begin(), whole.engines.end());
-    out.push_back(std::move(whole));
-  }
-  return out;
-}
+      sets_(kit::ejection_sets(options_.table)) {}
 
 const kit::RoleInfo& Machine::role_info() {
   static constexpr std::string_view hears[] = {"engine_signal", "outcome_report", "policy",
@@ -126,7 +108,7 @@ void Machine::look(Instant now, Effects& effects) {
     for (const Row& row : rows_)
       findings.push_back(row.patient.find(proxy_lives(row.patient.proxy(), now), policy_->stale, now));
     for (std::size_t i = 0; i < rows_.size(); ++i)
-      rows_[i].doubted = findings[i].state != HealthState::ready || taken_out(rows_[i].patient.state()) ||
+      rows_[i].doubted = findings[i].state != HealthState::ready || is_accused(rows_[i].patient.state()) ||
                          rows_[i].patient.misread();
     cap_ejections(findings);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -176,27 +158,27 @@ Probe Machine::probe_of(EngineIndex engine, ProbeKind kind) const {
 /// Within each set of engines that serve a model, at most the policy's share (but at least one engine) is taken out;
 /// one that looks well again but is still held out counts.
 void Machine::cap_ejections(std::vector<Finding>& findings) const {
-  for (const auto& [model, set, whole] : sets_) {
-    const auto most = std::max<std::size_t>(
-        1, static_cast<std::size_t>(policy_->eject.max_share * static_cast<double>(set.size())));
+  for (const kit::EjectionSet& each : sets_) {
+    const auto& set = each.engines;
+    const std::size_t most = each.most_out(policy_->eject);
     std::vector<std::size_t> out;
     for (const std::size_t i : set)
-      if (!findings[i].confirmed && (taken_out(findings[i].state) || taken_out(rows_[i].patient.state())))
+      if (!findings[i].confirmed && (is_accused(findings[i].state) || is_accused(rows_[i].patient.state())))
         out.push_back(i);
     if (out.size() <= most) continue;
     // Those that are out already stay out; then who fell first, then by place in the table.
     std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) {
       const auto key = [&](std::size_t i) {
-        const bool is_out = taken_out(rows_[i].patient.state());
+        const bool is_out = is_accused(rows_[i].patient.state());
         return std::pair(!is_out, is_out ? rows_[i].patient.since() : end_of_time);
       };
       return key(a) < key(b);
     });
     for (std::size_t k = most; k < out.size(); ++k) {
       Finding& finding = findings[out[k]];
-      if (!taken_out(finding.state)) continue;
+      if (!is_accused(finding.state)) continue;
       finding.detail = fmt::format("{}; {} of {} engines of its model are out already{}", finding.detail,
-                                   most, set.size(), whole ? "" : " in its region");
+                                   most, set.size(), each.whole ? "" : " in its region");
       finding.state = HealthState::degraded;
       finding.evidence = schema::Evidence::ejection_capped;
     }
@@ -234,11 +216,11 @@ void Machine::alerts(Instant now, Effects& effects) {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const EngineName& engine = options_.table.engines[i].name;
     if (rows_[i].patient.silence(now) > policy_->stale.signal_hard) add(silent, engine.str());
-    if (!taken_out(rows_[i].patient.state())) continue;
+    if (!is_accused(rows_[i].patient.state())) continue;
     ++out;
     add(names, engine.str());
   }
-  for (const Set& set : sets_) {
+  for (const kit::EjectionSet& set : sets_) {
     const std::size_t all = set.engines.size(), lost = out_of(set);
     if (set.whole && static_cast<double>(all - lost) < policy_->eject.panic_below * static_cast<double>(all))
       add(panicking, fmt::format("{} ({} of {} engines out)", set.model, lost, all));
@@ -255,9 +237,9 @@ void Machine::alerts(Instant now, Effects& effects) {
   if (!isolated_) watch_.alerts(alerts_, self, now, effects);
 }
 
-std::size_t Machine::out_of(const Set& set) const {
+std::size_t Machine::out_of(const kit::EjectionSet& set) const {
   return static_cast<std::size_t>(std::count_if(set.engines.begin(), set.engines.end(), [&](std::size_t i) {
-    return taken_out(rows_[i].patient.state());
+    return is_accused(rows_[i].patient.state());
   }));
 }
 

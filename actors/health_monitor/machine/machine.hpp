@@ -15,7 +15,7 @@
 
 #include "actors/health_monitor/machine/fleet_watch.hpp"
 #include "actors/health_monitor/machine/patient.hpp"
-#include "actors/kit/fleet/table.hpp"
+#include "actors/kit/fleet/ejection.hpp"
 #include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
 
@@ -67,12 +67,6 @@ class Machine {
     bool changed = true;
   };
 
-  struct Set {
-    ModelName model;
-    std::vector<std::size_t> engines;
-    bool whole = true;  ///< all that serve the model, not those of one region
-  };
-
   void hear_outcomes(const schema::OutcomeReport& report, Instant now);
   void hear_policy(const schema::Policy& policy);
   void hear_order(const schema::Order& order, Effects& effects);
@@ -80,18 +74,17 @@ class Machine {
   void cap_ejections(std::vector<Finding>& findings) const;
   void probe(Instant now, Effects& effects);
   Probe probe_of(EngineIndex engine, ProbeKind kind) const;
-  std::size_t out_of(const Set& set) const;
+  std::size_t out_of(const kit::EjectionSet& set) const;
   void say_verdicts(Instant now, Effects& effects);
   void alerts(Instant now, Effects& effects);
   bool hears_nobody(Instant now) const;
   bool proxy_lives(const ProcessName& proxy, Instant now) const;
-  static std::vector<Set> sets_of(const schema::FleetTable& table);
 
   Options options_;
   kit::PolicyPtr policy_;
   kit::AlertBook alerts_;
-  std::vector<Row> rows_;  ///< by EngineIndex
-  std::vector<Set> sets_;  ///< what caps and panic count within
+  std::vector<Row> rows_;               ///< by EngineIndex
+  std::vector<kit::EjectionSet> sets_;  ///< what caps and panic count within
   FleetWatch watch_;
   std::map<std::uint64_t, std::size_t> probing_;  ///< number of an open probe -> row
   std::uint64_t probes_ = 0;

@@ -27,6 +27,7 @@ bool Picture::hear(const schema::Delivery& delivery, Instant now) {
 Picture::EngineNow Picture::of(const EngineName& name, Instant now) const {
   EngineNow out;
   out.verdict = verdicts_.of(name, now);
+  out.accused_since = verdicts_.accused_since(name, now);
   const auto found = engines_.find(name);
   if (found == engines_.end()) return out;
   out.heard_at = found->second.heard_at;

@@ -19,6 +19,7 @@ class Picture {
     Instant heard_at = never_yet;                  ///< when its proxy last spoke of it
     const schema::EngineProfile* profile = nullptr;
     const schema::HealthVerdict* verdict = nullptr;
+    Instant accused_since = end_of_time;  ///< by that verdict
   };
 
   /// Takes signals, profiles, farewells, verdicts and outcome reports; true if a verdict changed.

@@ -27,11 +27,24 @@ bool VerdictBook::hear(const schema::HealthVerdict& verdict, const ProcessName& 
                        entry.verdict.capacity_factor != verdict.capacity_factor ||
                        entry.verdict.isolated != verdict.isolated ||
                        entry.verdict.incarnation != verdict.incarnation;
-  entry = {verdict, now - age};
+  const Instant since = !is_accused(verdict.state)        ? end_of_time
+                        : is_accused(entry.verdict.state) ? entry.accused_since
+                                                          : now;
+  entry = {verdict, now - age, since};
   return changed;
 }
 
 const schema::HealthVerdict* VerdictBook::of(const EngineName& engine, Instant now) const {
+  const Entry* entry = entry_of(engine, now);
+  return entry ? &entry->verdict : nullptr;
+}
+
+Instant VerdictBook::accused_since(const EngineName& engine, Instant now) const {
+  const Entry* entry = entry_of(engine, now);
+  return entry ? entry->accused_since : end_of_time;
+}
+
+const VerdictBook::Entry* VerdictBook::entry_of(const EngineName& engine, Instant now) const {
   const auto found = entries_.find(engine);
   if (found == entries_.end()) return nullptr;
   const auto rank = [now](const Entry& entry) {
@@ -42,7 +55,7 @@ const schema::HealthVerdict* VerdictBook::of(const EngineName& engine, Instant n
   const Entry* best = nullptr;
   for (const auto& [monitor, entry] : found->second)
     if (now - entry.said <= lifetime && (!best || rank(entry) < rank(*best))) best = &entry;
-  return best ? &best->verdict : nullptr;
+  return best;
 }
 
 void VerdictBook::forget_old(Instant now) {

@@ -22,13 +22,18 @@ class VerdictBook {
   bool hear(const schema::HealthVerdict& verdict, const ProcessName& monitor, Duration age, Instant now);
   /// The verdict in force; nullptr when no monitor has spoken lately. Valid until the next hear() or forget().
   const schema::HealthVerdict* of(const EngineName& engine, Instant now) const;
+  /// Since when the monitor whose word counts has called the engine suspect or gone, as heard here; `end_of_time` if it
+  /// does not.
+  Instant accused_since(const EngineName& engine, Instant now) const;
   void forget_old(Instant now);
 
  private:
   struct Entry {
     schema::HealthVerdict verdict;
     Instant said;
+    Instant accused_since = end_of_time;
   };
+  const Entry* entry_of(const EngineName& engine, Instant now) const;
   std::map<EngineName, std::map<ProcessName, Entry>> entries_;
 };
 
@@ -38,5 +43,10 @@ int badness(HealthState state);
 
 /// Whether new requests may go there: all but gone, draining and suspect.
 bool may_serve(HealthState state);
+
+/// Whether a monitor took the engine out by its own judgement.
+constexpr bool is_accused(HealthState state) {
+  return state == HealthState::suspect || state == HealthState::gone;
+}
 
 }  // namespace signalbox::kit

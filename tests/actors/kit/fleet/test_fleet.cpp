@@ -1,5 +1,6 @@
 #include <boost/test/unit_test.hpp>
 
+#include "actors/kit/fleet/ejection.hpp"
 #include "actors/kit/fleet/table.hpp"
 #include "actors/kit/fleet/terms.hpp"
 #include "actors/kit/fleet/verdicts.hpp"
@@ -114,4 +115,73 @@ BOOST_AUTO_TEST_CASE(the_monitor_that_thinks_best_of_an_engine_counts) {
   BOOST_TEST((book.of(EngineName("a"), t + 6s)->state == HealthState::draining));
   book.forget_old(t + 60s);
   BOOST_TEST(!book.of(EngineName("a"), t));
+}
+
+namespace {
+
+/// Six engines of one model in two regions, all accused a while ago; their signals come now.
+struct Trial {
+  schema::FleetTable fleet = table();
+  policy::CompiledPolicy policy;
+  std::vector<schema::EngineSignal> signals;
+  std::vector<Accusation> accusations;
+  Instant now = instant_at(100s);
+
+  Trial() {
+    fleet.engines.resize(0);
+    for (std::size_t i = 0; i < 6; ++i) {
+      schema::EngineRow row;
+      row.name = EngineName(std::string(1, static_cast<char>('a' + i)));
+      row.cluster = ClusterIndex(i / 3);
+      row.models = {ModelName("m")};
+      fleet.engines.push_back(row);
+    }
+    signals.resize(6);
+    for (const auto& signal : signals) accusations.push_back({instant_at(90s), &signal, instant_at(99s)});
+    for (auto& signal : signals) signal.scrape = schema::ScrapeState::ok;
+  }
+  std::string believed_out() const {
+    const auto not_believed = overruled(fleet, policy, accusations, now);
+    std::string out;
+    for (std::size_t e = 0; e < 6; ++e)
+      if (!not_believed[e]) out += fleet.engines[e].name.str();
+    return out;
+  }
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(accusations_are_believed_up_to_the_policys_share_if_the_engines_contradict) {
+  Trial all;  // 30 % of six, and of the three in each region at least one
+  BOOST_TEST(all.believed_out() == "a");
+  Trial unreachable;
+  for (auto& signal : unreachable.signals) signal.scrape = schema::ScrapeState::unreachable;
+  BOOST_TEST(unreachable.believed_out() == "abcdef");
+  Trial silent;
+  for (auto& a : silent.accusations) a.signal_at = instant_at(94s);
+  BOOST_TEST(silent.believed_out() == "abcdef");
+  Trial just_now;  // the signals are from before the accusation
+  for (auto& a : just_now.accusations) a.since = instant_at(99500ms);
+  BOOST_TEST(just_now.believed_out() == "abcdef");
+  Trial one_dead;
+  one_dead.signals[1].scrape = schema::ScrapeState::unreachable;
+  BOOST_TEST(one_dead.believed_out() == "ab");
+  Trial generous;
+  generous.policy.eject.max_share = 0.7;
+  BOOST_TEST(generous.believed_out() == "abde");
+}
+
+BOOST_AUTO_TEST_CASE(how_long_an_engine_has_been_accused_is_counted_here) {
+  const ProcessName liar("m1"), honest("m2");
+  VerdictBook book;
+  const auto at = [](int s) { return instant_at(std::chrono::seconds(s)); };
+  BOOST_TEST((book.accused_since(EngineName("a"), at(0)) == end_of_time));
+  book.hear(verdict(HealthState::gone), liar, 0s, at(1));
+  book.hear(verdict(HealthState::suspect), liar, 0s, at(2));  // it says again that it has just begun
+  BOOST_TEST((book.accused_since(EngineName("a"), at(2)) == at(1)));
+  book.hear(verdict(HealthState::ready), honest, 0s, at(2));
+  BOOST_TEST((book.accused_since(EngineName("a"), at(2)) == end_of_time));
+  book.hear(verdict(HealthState::ready), liar, 0s, at(3));
+  book.hear(verdict(HealthState::gone), liar, 0s, at(9));
+  BOOST_TEST((book.accused_since(EngineName("a"), at(9)) == at(9)));
 }
