@@ -8,6 +8,7 @@
 #include "actors/cluster_router/gateway/gateway_thread.hpp"
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/cluster_router/metrics.hpp"
+#include "actors/cluster_router/net/port_claim.hpp"
 #include "actors/cluster_router/pages.hpp"
 #include "actors/cluster_router/pump.hpp"
 #include "actors/cluster_router/record_clerk.hpp"
@@ -131,6 +132,21 @@ class Front {
     return {};
   }
 
+  /// Its ports are its own and its successor's.
+  Status claim(const std::vector<std::string>& addresses) {
+    const config::Config& config = process_.config();
+    for (const std::string& address : addresses) {
+      if (address.empty()) continue;
+      const auto resolved = net::resolve_url(address);
+      if (!resolved) return tl::unexpected(resolved.error());
+      auto claim = net::PortClaim::make(
+          *resolved, fmt::format("{} {} {}", config.fleet, config.state_dir, process_.id()));
+      if (!claim) return tl::unexpected(claim.error());
+      claims_.push_back(*std::move(claim));
+    }
+    return {};
+  }
+
   /// Finishes what is open, for `grace` at most.
   void drain(Duration grace) {
     auto done = std::make_shared<std::promise<void>>();
@@ -167,6 +183,7 @@ class Front {
   std::shared_ptr<const gateway::AddressBook> doors_;
   std::shared_ptr<const routing::View> view_;  ///< as published last
   RecordClerk clerk_;
+  std::vector<net::PortClaim> claims_;
   gateway::GatewayThread gateway_;
 };
 
@@ -226,6 +243,7 @@ Status start(kit::Process& process) {
   auto front = std::make_shared<Front>(process, std::move(served));
   if (const auto shown = front->load_certificate(); !shown) return shown;
   if (const auto known = front->load_api_keys(); !known) return known;
+  if (const auto ours = front->claim({row->listen, row->operator_listen}); !ours) return ours;
   if (const auto listening = front->thread().start(); !listening) return listening;
   const auto teller = process.host<Machine>(
       "cluster-router",
