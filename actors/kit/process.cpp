@@ -87,13 +87,15 @@ Result<std::unique_ptr<Process>> Process::open(ProcessOptions options) {
   out->state_ = *std::move(state);
   auto incarnation = bus::next_incarnation(out->state_->path(), out->id());
   if (!incarnation) return tl::unexpected(incarnation.error());
-  out->incarnation_ = *incarnation;
+  out->incarnation_ = incarnation->incarnation;
   if (config.security == config::Security::curve) {
     auto keys = bus::load_keyring(config.keys_dir, out->id());
     if (!keys) return tl::unexpected(keys.error());
     out->keyring_ = *std::move(keys);
   }
   out->ports_ = out->bus_ = std::make_shared<BusPorts>(*out->state_, out->options_.log_level);
+  if (!incarnation->kept)
+    out->log(schema::Severity::critical, "incarnation_not_kept", incarnation->kept.error().text());
   // Signals are for the main thread alone: blocked here, before any other thread exists.
   const sigset_t signals = served_signals();
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);

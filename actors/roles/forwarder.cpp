@@ -29,6 +29,11 @@ Result<bus::ForwarderProcess> prepare(const config::Config& config, const Proces
   if (!state) return tl::unexpected(state.error());
   const auto incarnation = bus::next_incarnation(state->path(), id);
   if (!incarnation) return tl::unexpected(incarnation.error());
+  if (!incarnation->kept)
+    std::fputs(
+        fmt::format("signalbox run forwarder: {}; it starts all the same\n", incarnation->kept.error().text())
+            .c_str(),
+        stderr);
   bus::ForwarderProcess out;
   out.forwarder.endpoints = {row->id, row->publish, row->subscribe};
   if (config.security == config::Security::curve) {
@@ -37,7 +42,7 @@ Result<bus::ForwarderProcess> prepare(const config::Config& config, const Proces
     out.forwarder.keyring = out.node.keyring = *std::move(keys);
   }
   out.node.identity = {id, Role::forwarder, {}};
-  out.node.incarnation = *incarnation;
+  out.node.incarnation = incarnation->incarnation;
   for (const auto& other : config.buses)
     out.node.forwarders.push_back({other.id, other.publish, other.subscribe});
   out.node.config_fingerprint = config.digest.fingerprint();

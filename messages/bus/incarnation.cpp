@@ -19,7 +19,7 @@ std::uint64_t wall_seconds() {
 
 }  // namespace
 
-Result<Incarnation> next_incarnation(const std::string& dir, const ProcessName& id) {
+Result<Life> next_incarnation(const std::string& dir, const ProcessName& id) {
   const std::string path = fmt::format("{}/{}.incarnation", dir, id);
   std::uint64_t last = 0;
   if (auto text = read_whole(path)) {
@@ -30,10 +30,9 @@ Result<Incarnation> next_incarnation(const std::string& dir, const ProcessName& 
   } else if (text.error().kind != ErrorKind::not_found) {
     return tl::unexpected(std::move(text.error()));
   }
-  Incarnation out{last == 0 ? wall_seconds() : last + 1, 0};
-  randombytes_buf(&out.random, sizeof out.random);
-  if (auto status = write_durably(path, fmt::format("{}\n", out.counter)); !status)
-    return tl::unexpected(std::move(status.error()));
+  Life out{{last == 0 ? wall_seconds() : last + 1, 0}, {}};
+  randombytes_buf(&out.incarnation.random, sizeof out.incarnation.random);
+  out.kept = write_durably(path, fmt::format("{}\n", out.incarnation.counter));
   return out;
 }
 

@@ -39,7 +39,7 @@ Result<std::unique_ptr<bus::Node>> join_bus(const Fleet& fleet, std::string_view
   if (error) return fail(ErrorKind::io, error.message(), fleet.config.state_dir);
   const auto incarnation = bus::next_incarnation(fleet.config.state_dir, name);
   if (!incarnation) return tl::unexpected(incarnation.error());
-  options.incarnation = *incarnation;
+  options.incarnation = incarnation->incarnation;
   return bus::Node::start(std::move(options), std::move(handlers));
 }
 

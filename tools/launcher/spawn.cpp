@@ -41,7 +41,9 @@ constexpr int exec_failed = 127;
 
 Result<pid_t> spawn(const std::string& program, const std::vector<std::string>& arguments,
                     const std::string& log_path) {
-  const int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  int log = ::open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  // A disk without room for a log is no reason not to run.
+  if (log < 0 && errno == ENOSPC) log = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
   if (log < 0) return fail(ErrorKind::io, std::generic_category().message(errno), log_path);
   std::vector<char*> argv{const_cast<char*>(program.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

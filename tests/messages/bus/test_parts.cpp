@@ -116,12 +116,15 @@ BOOST_AUTO_TEST_CASE(each_start_is_a_later_life) {
   const auto first = next_incarnation(folder / "", proxy.id);
   const auto second = next_incarnation(folder / "", proxy.id);
   BOOST_TEST_REQUIRE(error_of(first) == "");
-  BOOST_TEST(second->counter == first->counter + 1);
-  BOOST_TEST(second->random != first->random);
-  BOOST_TEST(first->counter > 1'700'000'000u);  // a lost file does not fall behind
+  BOOST_TEST(error_of(first->kept) == "");
+  BOOST_TEST(second->incarnation.counter == first->incarnation.counter + 1);
+  BOOST_TEST(second->incarnation.random != first->incarnation.random);
+  BOOST_TEST(first->incarnation.counter > 1'700'000'000u);  // a lost file does not fall behind
   std::ofstream(folder / "proxy-east.incarnation") << "nonsense\n";
   BOOST_TEST((next_incarnation(folder / "", proxy.id).error().kind == ErrorKind::invalid));
-  BOOST_TEST(!next_incarnation(folder / "missing", proxy.id).has_value());
+  const auto not_kept = next_incarnation(folder / "missing", proxy.id);
+  BOOST_TEST_REQUIRE(error_of(not_kept) == "");
+  BOOST_TEST(!not_kept->kept.has_value());
 }
 
 namespace {

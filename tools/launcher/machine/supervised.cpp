@@ -45,6 +45,7 @@ void Supervised::on_ended(Instant now) {
   early_deaths_ = wished || !early ? 0 : early_deaths_ + 1;
   if (early_deaths_ >= rule_.early_deaths) {
     state_ = ChildState::crash_loop;
+    due_ = now + rule_.crash_loop_wait;
     return;
   }
   state_ = ChildState::backing_off;

@@ -1,7 +1,8 @@
-// One child process as its launcher sees it: when to start it, when to wait, when to give up. It starts nothing itself.
+// One child process as its launcher sees it: when to start it, and when to wait. It starts nothing itself.
 //
 // A life that ends early makes the next start wait, twice as long each time; a long life forgives all. Too many early
-// deaths in a row are a crash loop: the child stays down until somebody restarts it.
+// deaths in a row are a crash loop: from then on it is tried once a minute only, since what kills it (a full disk, a missing
+// file) may be mended without anybody thinking of the launcher.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +21,7 @@ struct RestartRule {
   Duration longest_wait = 10s;
   Duration long_life = 5s;         ///< a life of this length forgives the deaths before it
   std::uint32_t early_deaths = 8;  ///< in a row, that make a crash loop
+  Duration crash_loop_wait = 60s;
 };
 
 class Supervised {
@@ -67,6 +69,7 @@ struct signalbox::EnumTable<signalbox::launcher::ChildState> {
       EnumRow{"running", "running"},
       EnumRow{"stopping", "asked to stop"},
       EnumRow{"backing-off", "ended; it is started again after a pause"},
-      EnumRow{"crash-loop", "ended too often too early; it stays down until 'signalbox restart'"},
+      EnumRow{"crash-loop",
+              "ended too often too early; it is tried once a minute, and at once by 'signalbox restart'"},
   };
 };

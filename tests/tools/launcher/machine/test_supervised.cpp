@@ -43,8 +43,14 @@ BOOST_AUTO_TEST_CASE(early_deaths_wait_twice_as_long_each_time_and_end_in_a_cras
   const Duration expected[] = {0ms, 100ms, 200ms, 400ms, 800ms, 1600ms, 3200ms, 6400ms};
   for (const Duration wait : expected) BOOST_CHECK(live(child, now, 10ms) == wait);
   BOOST_CHECK(child.state() == ChildState::crash_loop);
-  BOOST_CHECK(!child.due());
   BOOST_CHECK_EQUAL(child.restarts(), 7u);
+  for (int i = 0; i < 3; ++i) {
+    BOOST_CHECK(live(child, now, 10ms) == 60s);
+    BOOST_CHECK(child.state() == ChildState::crash_loop);
+  }
+  BOOST_CHECK(live(child, now, 6s) == 60s);
+  BOOST_CHECK(child.state() == ChildState::backing_off);  // what killed it was mended
+  BOOST_CHECK(*child.due() - now == 100ms);
   child.restart(now);
   BOOST_CHECK(child.due() == now);
   BOOST_CHECK(live(child, now, 10ms) == 0s);
