@@ -36,6 +36,7 @@ class Rig:
         self.loads: list[Load] = []
         self._members: list[Member] = []
         self._apart: dict[str, Apart] = {}
+        self._tracers: list[subprocess.Popen] = []
 
     # --- the launcher
 
@@ -118,6 +119,20 @@ class Rig:
         self._full.add(name)
         (folder / "full").write_bytes(bytes(4096))
 
+    def fail_syncs(self, name: str) -> None:
+        """What a process has written cannot be made durable any more: fsync answers with EIO."""
+        command = ["strace", "-f", "-q", "-p", str(self.pid(name)), "-e", "trace=fsync", "-e", "inject=fsync:error=EIO"]
+        try:
+            tracer = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        except FileNotFoundError:
+            pytest.skip("no strace")
+        self._tracers.append(tracer)
+        status = pathlib.Path(f"/proc/{self.pid(name)}/status")
+        if not wait_for("it is traced", lambda: tracer.poll() is not None or "TracerPid:\t0\n" not in status.read_text(), 10):
+            return
+        if tracer.poll() is not None:
+            pytest.skip(f"processes may not be traced: {tracer.stderr.read().decode()}")
+
     def apart(self, name: str, prefix: list[str] = (), environment: dict[str, str] | None = None, behind_relays: bool = True) -> Apart:
         """Takes a process from its launcher and runs it behind relays, or by way of `prefix` and in `environment`."""
         self.kill_and_hold([name])
@@ -137,6 +152,10 @@ class Rig:
             self.loads.pop().stop()
         while self._members:
             self._members.pop().close()
+        for tracer in self._tracers:
+            tracer.terminate()
+            tracer.wait()
+        self._tracers.clear()
         for name, process in self._apart.items():
             process.close()
         self._apart.clear()

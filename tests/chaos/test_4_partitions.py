@@ -182,3 +182,23 @@ def test_monotonic_clocks(rig, figures, size):
     began = time.monotonic()
     nothing_happens(rig, figures, lambda: time.sleep(size("clocks_s")))
     rig.bus.first("signals with another clock count as fresh", "routing_snapshot", lambda h: h.body["kind"] == "optimal", began, 30)
+
+
+def test_writes_fail(rig, figures, seed):
+    """EIO on write: of every standby when the leader dies, and of a router."""
+    leader = wait_for("one leads and one stands by", rig.leader, 30)
+    standby = next(o for o in OPTIMIZERS if o != leader)
+    router = rig.bus.routers[0]
+    rig.fail_syncs(standby)
+    rig.fail_syncs(router)
+    load = client_load(rig, 30, seed)
+    term, since = rig.term(), time.monotonic()
+    rig.kill_and_hold([leader])
+    led = rig.bus.adoption("the standby leads, since nobody else can", lambda v: v[0] > term and v[1] == standby, since, 60)
+    assert rig.bus.alert("term-not-kept", since).source == standby
+    assert rig.bus.alert("state-not-kept", since, timeout_s=30).source == router
+    answers = load.stop()
+    rig.mend()
+    rig.bus.alert("term-not-kept", since, raised=False, timeout_s=30)
+    figures("a leader whose term is not durable, after", led, "s", most=10)
+    figures("failed requests", len(bad(answers)), most=0, exact=True)

@@ -41,6 +41,8 @@ class Election {
   bool leads() const { return leads_; }
   /// The own term while leading, else the highest one heard.
   const Term& term() const { return term_; }
+  /// Somebody else was seen to lead since then.
+  bool heard_leader_since(Instant then) const { return heard_at_ > then; }
   /// A standby that could take over was heard lately.
   bool has_standby(Instant now) const;
   /// When should_stand() may turn true.

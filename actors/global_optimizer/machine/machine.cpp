@@ -13,7 +13,7 @@ namespace signalbox::global_optimizer {
 
 namespace {
 
-constexpr Duration table_every = 10s, tidy_every = 1s;
+constexpr Duration table_every = 10s, tidy_every = 1s, keep_again = 10s;
 constexpr Duration react =
     50ms;                        ///< from a changed verdict to a new plan: one engine's end often brings more
 constexpr int listen_share = 5;  ///< a leader that hears too little looks again after this share of a period
@@ -142,6 +142,11 @@ void Machine::on_wake(Instant now, Effects& effects) {
     election_.emplace(ElectionOptions{options_.id, options_.epoch, number_in(options_.kept_term),
                                       options_.leader_timeout, options_.period},
                       now);
+  if (now >= keep_due_) {  // alone: if it fails, nothing else is dropped with it
+    keep_due_ = end_of_time;
+    keep_term(Keeping::again, effects);
+    return effects.wake_at(next_due(now));
+  }
   if (election_->should_stand(now)) lead(now, effects);
   if (now >= table_due_) {
     effects.say(*table_);
@@ -160,8 +165,11 @@ void Machine::on_wake(Instant now, Effects& effects) {
 
 /// Its term is durable before anything is said in it: Effects::persist comes first.
 void Machine::lead(Instant now, Effects& effects) {
+  nobody_else_led_ = could_not_lead_at_ != end_of_time && !election_->heard_leader_since(could_not_lead_at_);
   const Term term = election_->stand(now);
-  effects.persist.push_back({std::string(term_name), fmt::format("{}\n", term.counter)});
+  own_counter_ = term.counter;
+  keep_due_ = end_of_time;
+  keep_term(Keeping::to_lead, effects);
   effects.note("leads", fmt::format("term {}", term.counter));
   sequence_ = 0;
   failed_solves_ = 0;
@@ -185,11 +193,30 @@ void Machine::resign(std::string_view why, Instant now, Effects& effects) {
   in_flight_.reset();
 }
 
-/// A leader that cannot make its term durable does not lead.
+void Machine::keep_term(Keeping why, Effects& effects) {
+  keeping_ = why;
+  kept_before_ = std::exchange(kept_, true);  // on_persist_failed() comes at once if it is not so
+  effects.persist.push_back({std::string(term_name), fmt::format("{}\n", own_counter_)});
+  alerts_.clear(kit::AlertName::term_not_kept, effects);
+}
+
+/// Who cannot make its term durable does not lead, as long as another may. If in all the time that it rested nobody else
+/// led, nobody can, and a leader whose term is not durable is better than none: started anew it hears of that term from
+/// receipts before it stands.
 void Machine::on_persist_failed(const kit::Persist&, Instant now, Effects& effects) {
-  resign("the term could not be made durable", now, effects);
-  alerts_.raise(kit::AlertName::term_not_kept, "an optimizer cannot write its term and does not lead",
-                options_.id.str(), now, effects);
+  const bool last_resort = !kept_before_ && nobody_else_led_;
+  kept_ = false;
+  keep_due_ = now + keep_again;
+  std::string what = "an optimizer cannot write its term and does not lead";
+  if (keeping_ == Keeping::to_lead && !last_resort) {
+    could_not_lead_at_ = now;
+    resign("the term could not be made durable", now, effects);
+  } else if (keeping_ == Keeping::to_lead) {
+    effects.note("leads", fmt::format("term {}, which is not durable: nobody else leads", own_counter_),
+                 schema::Severity::critical);
+  }
+  if (election_->leads()) what = "a leader cannot write its term, and leads since nobody else does";
+  alerts_.raise(kit::AlertName::term_not_kept, std::move(what), options_.id.str(), now, effects);
   effects.wake_at(next_due(now));
 }
 
@@ -335,7 +362,7 @@ std::map<ClusterName, WeightMap> Machine::weights_in_force() const {
 
 Instant Machine::next_due(Instant now) const {
   const Instant stand = election_ ? election_->due(now) : now;
-  return std::max(now, std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_}));
+  return std::max(now, std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_, keep_due_}));
 }
 
 View Machine::view() const {

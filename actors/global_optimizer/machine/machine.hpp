@@ -102,6 +102,9 @@ class Machine {
   void set_network(const schema::Order& order, Instant now, Effects& effects);
   void stepped_down(Instant now, Effects& effects);
   void lead(Instant now, Effects& effects);
+  /// Why the term is written.
+  enum class Keeping : std::uint8_t { to_lead, again };
+  void keep_term(Keeping why, Effects& effects);
   void resign(std::string_view why, Instant now, Effects& effects);
   void plan(Instant now, Effects& effects);
   void solve_failed(std::string_view fault, const std::string& detail, const Facts& facts, double coverage,
@@ -132,6 +135,13 @@ class Machine {
   std::uint64_t failed_solves_ = 0;
   schema::Calibration last_calibration_;
   bool holding_ = false;
+  std::uint64_t own_counter_ = 0;  ///< of the last term that it stood in
+  Keeping keeping_ = Keeping::to_lead;
+  bool kept_ = true,
+       kept_before_ = true;  ///< the last try to write the term, and the one before, as far as is known
+  Instant could_not_lead_at_ = end_of_time;
+  bool nobody_else_led_ = false;  ///< since then, when it stood again
+  Instant keep_due_ = end_of_time;
   Instant plan_due_ = end_of_time, alive_due_ = end_of_time, table_due_ = end_of_time, tidy_due_ = never_yet;
 };
 

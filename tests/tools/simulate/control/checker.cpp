@@ -88,12 +88,27 @@ void Checker::said(const schema::Message& message, const schema::Envelope& envel
     routers_[envelope.source].receipts[now()] = receipt->in_force;
 }
 
-Status Checker::verified(const ProcessPlace&, const std::vector<schema::RoutingSnapshot>& plan,
+Status Checker::verified(const ProcessPlace& optimizer, const std::vector<schema::RoutingSnapshot>& plan,
                          const global_optimizer::Facts&, Status judged) {
+  check_term(optimizer, plan.front().version.term);
   if (judged)
     for (const auto& snapshot : plan)
       verified_.insert({{snapshot.cluster, snapshot.version}, content_of(snapshot)});
   return judged;
+}
+
+/// Who leads has its term on disk. One whose disk was full may lead all the same, and tries again each ten seconds.
+void Checker::check_term(const ProcessPlace& optimizer, const Term& term) {
+  constexpr Duration tries_again = 12s;
+  const bool was_full =
+      optimizer.disk_full || std::ranges::any_of(scenario_.happenings, [&](const Happening& h) {
+        return h.kind == HappeningKind::disk_full && h.process == optimizer.name &&
+               instant_at(h.at) <= now() && now() <= instant_at(h.at) + tries_again;
+      });
+  const auto kept = optimizer.kept.find("term");
+  if (!was_full && (kept == optimizer.kept.end() || kept->second != fmt::format("{}\n", term.counter)))
+    violate("durable_term",
+            fmt::format("{} leads in term {}, which it has not kept", optimizer.name, term.counter));
 }
 
 void Checker::remember_content(const schema::RoutingSnapshot& snapshot, bool adopted) {

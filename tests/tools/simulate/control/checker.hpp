@@ -64,6 +64,7 @@ class Checker : public Hooks {
   };
 
   void violate(std::string rule, std::string what);
+  void check_term(const ProcessPlace& optimizer, const Term& term);
   void check_plan(const schema::RoutingSnapshot& snapshot, const ProcessName& author);
   void check_covers(const schema::RoutingSnapshot& snapshot, const Heard& heard, Instant as_of);
   void check_gone(const schema::RoutingSnapshot& snapshot, const Heard& heard, Instant as_of);

@@ -265,7 +265,7 @@ std::span<const Bug> planted_bugs() {
       bug<OlderSnapshots>("older_snapshots", "a router goes back when it hears an older snapshot", 6),
       bug<Repetitions>("repetitions", "repetitions are heard as news", 7),
       bug<TheDeadSpeak>("the_dead_speak", "what is overtaken, superseded or stale is heard as news", 4),
-      bug<TermNotKept>("term_not_kept", "an optimizer leads before its term is durable", 20),
+      bug<TermNotKept>("term_not_kept", "an optimizer leads before its term is durable"),
       bug<NoCovers>("no_covers", "plans do not say which reports they knew: penalties count twice"),
       bug<CoversTooMuch>("covers_too_much", "plans say that they knew reports still to come"),
       bug<NoBudget>("no_budget", "retries have no budget", 9),
