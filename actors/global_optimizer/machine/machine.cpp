@@ -18,8 +18,6 @@ constexpr Duration react =
     50ms;                        ///< from a changed verdict to a new plan: one engine's end often brings more
 constexpr int listen_share = 5;  ///< a leader that hears too little looks again after this share of a period
 constexpr std::uint64_t most_failed_solves = 3;
-/// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
-constexpr double least_gain = 0.2;
 constexpr auto plan_alert = kit::AlertName::plan_held, coverage_alert = kit::AlertName::coverage_low,
                refused_alert = kit::AlertName::plan_refused, off_alert = kit::AlertName::plan_off;
 
@@ -43,9 +41,10 @@ Digest digest_over(const std::vector<schema::RoutingSnapshot>& snapshots) {
 
 const kit::RoleInfo& Machine::role_info() {
   static constexpr std::string_view hears[] = {
-      "engine_signal",    "engine_profile", "engine_farewell",  "health_verdict",
-      "demand_report",    "outcome_report", "policy",           "beat",
-      "snapshot_receipt", "keep_alive",     "routing_snapshot", "order"};
+      "engine_signal",   "engine_profile", "engine_farewell",  "health_verdict",
+      "demand_report",   "outcome_report", "policy",           "beat",
+      "calibration",     "order",          "snapshot_receipt", "keep_alive",
+      "routing_snapshot"};
   static constexpr std::string_view says[] = {"fleet_table", "routing_snapshot", "keep_alive", "calibration",
                                               "alert",       "order_receipt"};
   static constexpr kit::RoleInfo info{Role::global_optimizer,
@@ -70,6 +69,8 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
     hear_order(*order, now, effects);
   } else if (const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&delivery.message)) {
     hear_snapshot(*snapshot);
+  } else if (const auto* calibration = std::get_if<schema::Calibration>(&delivery.message)) {
+    if (election_ && !election_->leads()) last_calibration_ = *calibration;
   }
   effects.wake_at(next_due(now));
 }
@@ -86,6 +87,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
   calibration_.clear();
   solved_.reset();
   in_flight_.reset();
+  differing_ = 0;
   effects.note("policy_taken",
                fmt::format("{} version {}, hash {}", policy.name, policy.version, policy.hash.brief()));
   if (election_ && election_->leads()) plan_due_ = now;
@@ -153,6 +155,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
     table_due_ = now + table_every;
   }
   if (now >= plan_due_) plan(now, effects);
+  if (now >= rehearse_due_) rehearse(now, effects);
   if (now >= alive_due_) say_keep_alive(now, effects);
   if (now >= tidy_due_) {
     picture_.forget_old(now);
@@ -174,10 +177,15 @@ void Machine::lead(Instant now, Effects& effects) {
   sequence_ = 0;
   failed_solves_ = 0;
   planned_.reset();
+  in_flight_.reset();
+  rehearse_due_ = end_of_time;
+  differing_ = 0;
+  alerts_.clear(kit::AlertName::plans_diverged, effects);
   table_due_ = plan_due_ = alive_due_ = now;
 }
 
-void Machine::stepped_down(Instant, Effects& effects) {
+void Machine::stepped_down(Instant now, Effects& effects) {
+  rehearse_due_ = now + rehearse_periods * options_.period;
   effects.note("stepped_down", fmt::format("term {} of {} is higher", election_->term().counter,
                                            election_->term().optimizer));
   table_due_ = plan_due_ = alive_due_ = end_of_time;
@@ -189,6 +197,7 @@ void Machine::stepped_down(Instant, Effects& effects) {
 void Machine::resign(std::string_view why, Instant now, Effects& effects) {
   effects.note("resigned", std::string(why), schema::Severity::warning);
   election_->resign(now, 5 * options_.leader_timeout);
+  rehearse_due_ = now + rehearse_periods * options_.period;
   table_due_ = plan_due_ = alive_due_ = end_of_time;
   in_flight_.reset();
 }
@@ -249,20 +258,27 @@ void Machine::plan(Instant now, Effects& effects) {
   facts.fleet.limits.load_ceiling *= calibration_.headroom();
   auto built = optimizer::build_problem(facts.fleet);
   if (!built) return solve_failed("no_problem", built.error().text(), facts, heard, now, effects);
-  keep_shed_order(*policy_, built->problem);
+  ask_solver(std::move(facts), *std::move(built), heard, false, now, effects);
+}
+
+void Machine::ask_solver(Facts facts, optimizer::BuiltProblem built, double heard, bool rehearsal,
+                         Instant now, Effects& effects) {
+  keep_shed_order(*policy_, built.problem);
   optimizer::WarmState warm;
   if (solved_)
-    warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built->problem),
-            optimizer::carried_shed(solved_->problem, solved_->plan, built->problem)};
-  effects.command({++number_, built->problem, std::move(warm)});
-  in_flight_ = InFlight{number_, std::move(facts), *std::move(built), heard, now};
+    warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built.problem),
+            optimizer::carried_shed(solved_->problem, solved_->plan, built.problem)};
+  effects.command({++number_, built.problem, std::move(warm)});
+  in_flight_ = InFlight{number_, std::move(facts), std::move(built), heard, now, rehearsal};
 }
 
 void Machine::on(const Input& input, Instant now, Effects& effects) {
   const std::uint64_t number = std::visit([](const auto& i) { return i.number; }, input);
   if (!in_flight_ || in_flight_->number != number) return;  // given up meanwhile
   InFlight flight = *std::exchange(in_flight_, std::nullopt);
-  if (const auto* failed = std::get_if<SolveFailed>(&input)) {
+  if (flight.rehearsal) {
+    rehearsed(std::move(flight), input, now, effects);
+  } else if (const auto* failed = std::get_if<SolveFailed>(&input)) {
     solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
   } else {
     optimizer::KeptPlan kept =
@@ -362,7 +378,8 @@ std::map<ClusterName, WeightMap> Machine::weights_in_force() const {
 
 Instant Machine::next_due(Instant now) const {
   const Instant stand = election_ ? election_->due(now) : now;
-  return std::max(now, std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_, keep_due_}));
+  return std::max(now,
+                  std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_, keep_due_, rehearse_due_}));
 }
 
 View Machine::view() const {
@@ -380,7 +397,8 @@ View Machine::view() const {
   s.state = !policy_         ? "no policy yet"
             : !s.leads       ? s.term.optimizer == options_.id || s.term.optimizer.empty()
                                    ? "stands by"
-                                   : fmt::format("stands by for {}", s.term.optimizer)
+                                   : fmt::format("stands by for {}{}", s.term.optimizer,
+                                           solver_fails_ ? ", but its solver fails" : "")
                   : holding_ ? "leads, and holds the plan: it hears too little"
             : sequence_ == 0 ? "leads, no plan yet"
                              : fmt::format("leads, plan {}", sequence_);

@@ -4,7 +4,8 @@
 //   period --gather--> problem --Solve--> child --SolveDone--> snapshots --verify--> published
 //                                     \--SolveFailed, refused, late--> hold plan --verify--> published, else nothing
 //
-// Standbys hear all of it too, so that a successor's first plan is as good as any.
+// Standbys hear all of it and solve too, now and then: a successor's first plan is as good as any, and a leader that plans
+// otherwise than they would, again and again, is noticed.
 #pragma once
 
 #include <functional>
@@ -73,6 +74,9 @@ class Machine {
   using Command = Solve;
   using Effects = kit::Effects<Command>;
   static constexpr std::string_view term_name = "term";
+  /// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
+  static constexpr double least_gain = 0.2;
+  static constexpr int rehearse_periods = 2;  ///< from one rehearsal to the next
 
   explicit Machine(Options options);
   static const kit::RoleInfo& role_info();
@@ -90,6 +94,7 @@ class Machine {
     optimizer::BuiltProblem built;
     double coverage;
     Instant since;
+    bool rehearsal = false;  ///< a standby's, not to be published
   };
   struct Solved {
     optimizer::Problem problem;
@@ -107,6 +112,11 @@ class Machine {
   void keep_term(Keeping why, Effects& effects);
   void resign(std::string_view why, Instant now, Effects& effects);
   void plan(Instant now, Effects& effects);
+  void rehearse(Instant now, Effects& effects);
+  void rehearsed(InFlight flight, const Input& input, Instant now, Effects& effects);
+  void compare(const InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
+  void ask_solver(Facts facts, optimizer::BuiltProblem built, double coverage, bool rehearsal, Instant now,
+                  Effects& effects);
   void solve_failed(std::string_view fault, const std::string& detail, const Facts& facts, double coverage,
                     Instant now, Effects& effects);
   void hold(const Facts& facts, double coverage, Instant now, Effects& effects);
@@ -134,6 +144,9 @@ class Machine {
   std::optional<Facts> planned_;  ///< behind the last plan of this term, for the cause of the next
   std::uint64_t failed_solves_ = 0;
   schema::Calibration last_calibration_;
+  std::uint64_t differing_ = 0;  ///< rehearsals in a row by which the leader's weights should have moved
+  bool solver_fails_ = false;    ///< in the last rehearsal
+  Instant rehearse_due_ = never_yet;
   bool holding_ = false;
   std::uint64_t own_counter_ = 0;  ///< of the last term that it stood in
   Keeping keeping_ = Keeping::to_lead;

@@ -17,6 +17,7 @@ enum class AlertName : std::uint8_t {
   coverage_low,
   term_not_kept,
   plan_off,
+  plans_diverged,
   // of health-monitors
   engines_out,
   panic,
@@ -58,6 +59,9 @@ inline constexpr std::array alert_kinds{
     AlertKind{"plan-off", schema::Severity::warning, "routing",
               "requests take a fifth longer than plans expect, for three windows or more",
               "signalbox inspect calibration"},
+    AlertKind{"plans-diverged", schema::Severity::warning, "routing",
+              "a standby that hears the same fleet would plan otherwise than the leader",
+              "signalbox inspect leader"},
     AlertKind{"engines-out", schema::Severity::warning, "engines", "engines are suspect or gone",
               "signalbox inspect engines"},
     AlertKind{"panic", schema::Severity::critical, "engines",
