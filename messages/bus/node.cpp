@@ -123,6 +123,14 @@ class NodeImpl final : public Node {
     }
     for (const std::string& endpoint : {forwarder.publish, forwarder.subscribe})
       if (auto status = check_endpoint(endpoint, server != nullptr); !status) return status;
+    if (server == nullptr) return connect(forwarder, nullptr), Status();
+    connect(forwarder, &server->keys.curve);
+    // While keys are rotated it is not known which ones the forwarder was started with: the other link fails.
+    if (server->other) connect(forwarder, &server->other->curve);
+    return {};
+  }
+
+  void connect(const ForwarderEndpoints& forwarder, const Key32* server) {
     const SocketSettings settings{options_.heartbeat, options_.heartbeat_timeout, options_.linger};
     Link& link = links_.emplace_back();
     link.out = open_socket(context_, zmq::socket_type::xpub, settings);
@@ -132,14 +140,13 @@ class NodeImpl final : public Node {
     // What was queued for a connection that broke is dropped with it, not sent when it is old.
     link.out.set(zmq::sockopt::immediate, true);
     if (server != nullptr) {
-      secure_as_client(link.out, *keyring(), server->curve_public);
-      secure_as_client(link.in, *keyring(), server->curve_public);
+      secure_as_client(link.out, *keyring(), *server);
+      secure_as_client(link.in, *keyring(), *server);
     }
     prepare_for(link.out, forwarder.publish);
     prepare_for(link.in, forwarder.subscribe);
     link.out.connect(forwarder.publish);
     link.in.connect(forwarder.subscribe);
-    return {};
   }
 
   Result<Publication> prepare(const schema::Message& message) const {

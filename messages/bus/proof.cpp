@@ -55,16 +55,17 @@ schema::Bytes make_proof(const Keyring& keyring, Protection protection, const Si
 bool check_proof(const Keyring& keyring, Protection protection, const Member& author, const Signed& content,
                  std::span<const std::uint8_t> proof) {
   const std::size_t size = protection == Protection::mac ? 32 : crypto_sign_BYTES;
-  if (proof.size() != head_bytes + size || proof[0] != scheme_of(protection) ||
-      proof[1] != keyring.generation)
-    return false;
+  if (proof.size() != head_bytes + size || proof[0] != scheme_of(protection)) return false;
+  const bool is_other = proof[1] != keyring.generation;
+  if (is_other && (proof[1] != keyring.other_generation || !author.other)) return false;
   const std::uint8_t* given = proof.data() + head_bytes;
   if (protection == Protection::mac) {
-    const Key32 mac = hash(content, &keyring.fleet_mac);
+    const Key32 mac = hash(content, is_other ? &keyring.other_mac : &keyring.fleet_mac);
     return sodium_memcmp(mac.data(), given, mac.size()) == 0;
   }
   const Key32 digest = hash(content, nullptr);
-  return crypto_sign_verify_detached(given, digest.data(), digest.size(), author.sign_public.data()) == 0;
+  const Key32& key = is_other ? author.other->sign : author.keys.sign;
+  return crypto_sign_verify_detached(given, digest.data(), digest.size(), key.data()) == 0;
 }
 
 }  // namespace signalbox::bus

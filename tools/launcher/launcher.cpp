@@ -68,7 +68,18 @@ Status Launcher::open() {
   return {};
 }
 
+void Launcher::join_bus_with_new_keys() {
+  if (config_.security != config::Security::curve) return;
+  const auto now = bus::rotation_of(config_.keys_dir);
+  if (!now || keys_ == *now) return;
+  options_.note(fmt::format("keys of generation {} are taken", now->generation));
+  if (node_) node_->stop();
+  node_.reset();
+  join_bus();
+}
+
 void Launcher::join_bus() {
+  if (const auto keys = bus::rotation_of(config_.keys_dir)) keys_ = *keys;
   bus::NodeHandlers handlers;
   handlers.on_delivery = [this](const schema::DeliveryPtr& delivery) {
     loop_.post([this, delivery] { view_.on(*delivery, loop_.now()); });
@@ -327,6 +338,7 @@ std::string Launcher::answer_restart(std::string_view name) {
   const auto child = child_called(name);
   if (!child) return fmt::format("error: {}\n", child.error().text());
   options_.note(fmt::format("{}: restart asked for", name));
+  join_bus_with_new_keys();
   (*child)->life.restart(loop_.now());
   (*child)->signalled = loop_.now();
   if ((*child)->process.pid > 0) ::kill((*child)->process.pid, SIGTERM);

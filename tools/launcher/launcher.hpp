@@ -12,6 +12,7 @@
 
 #include "actors/cluster_router/net/loop.hpp"
 #include "actors/cluster_router/net/stream.hpp"
+#include "messages/bus/keys.hpp"
 #include "messages/bus/node.hpp"
 #include "tools/cli/exit.hpp"
 #include "tools/cli/fleet.hpp"
@@ -54,6 +55,8 @@ class Launcher final : private net::Watcher {
 
   Status open();
   void join_bus();
+  /// Keys were rotated: the launcher takes them as the processes do that it starts from now on.
+  void join_bus_with_new_keys();
   void on_ready(std::uint32_t events) override;
   void on_signal(int signal);
   void reap();
@@ -85,6 +88,7 @@ class Launcher final : private net::Watcher {
   net::Fd signals_;
   std::unique_ptr<ControlServer> control_;
   std::unique_ptr<bus::Node> node_;
+  std::optional<bus::Rotated> keys_;  ///< that the bus was joined with
   fleet_view::FleetView view_;
   bool was_ready_ = false;
   std::optional<Stage> stopping_;  ///< the stage that is being stopped

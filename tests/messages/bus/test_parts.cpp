@@ -6,6 +6,7 @@
 #include "messages/bus/endpoint.hpp"
 #include "messages/bus/incarnation.hpp"
 #include "messages/bus/last_values.hpp"
+#include "messages/bus/proof.hpp"
 #include "tests/messages/bus/support.hpp"
 
 using namespace signalbox;
@@ -55,6 +56,68 @@ BOOST_AUTO_TEST_CASE(secrets_that_others_can_read_or_that_do_not_belong_are_refu
   BOOST_TEST((load_keyring(dir, proxy.id).error().kind == ErrorKind::conflict));
   BOOST_TEST(!keys_init(folder / "twice", {proxy, proxy}).has_value());
   BOOST_TEST(!keys_init(folder / "none", {}).has_value());
+}
+
+BOOST_AUTO_TEST_CASE(keys_are_rotated_in_three_steps_and_neighbours_believe_each_other) {
+  const Folder folder;
+  const std::string dir = folder / "keys";
+  BOOST_TEST_REQUIRE(error_of(keys_init(dir, {proxy, monitor, router, bus_a})) == "");
+  struct Life {
+    Keyring proxy, monitor, router;
+  };
+  const auto start = [&] {
+    return Life{*load_keyring(dir, proxy.id), *load_keyring(dir, monitor.id), *load_keyring(dir, router.id)};
+  };
+  std::vector<Life> lives{start()};
+  const Rotation expected[] = {Rotation::announced, Rotation::switched, Rotation::steady};
+  for (const Rotation state : expected) {
+    const auto step = keys_rotate(dir);
+    BOOST_TEST_REQUIRE(error_of(step) == "");
+    BOOST_TEST((step->state == state));
+    BOOST_TEST((rotation_of(dir)->state == state));
+    lives.push_back(start());
+  }
+  BOOST_TEST(lives[0].proxy.generation == 1);
+  BOOST_TEST(lives[3].proxy.generation == 2);
+  BOOST_TEST((lives[0].proxy.curve_public != lives[3].proxy.curve_public));
+
+  const schema::Bytes bytes{1, 2, 3};
+  const auto believes = [&](const Life& to, const Life& from, schema::Protection protection) {
+    const Keyring& author = protection == schema::Protection::mac ? from.proxy : from.monitor;
+    const Signed content{"topic/", bytes, bytes};
+    return check_proof(to.router, protection, *to.router.directory.find(author.identity.id), content,
+                       make_proof(author, protection, content));
+  };
+  for (std::size_t from = 0; from < lives.size(); ++from)
+    for (std::size_t to = 0; to < lives.size(); ++to)
+      for (const auto protection : {schema::Protection::mac, schema::Protection::signature}) {
+        // Lives 0 and 1 speak with the old keys, 2 and 3 with the new ones; 1 and 2 know both.
+        const bool knows = to == 1 || to == 2 || (to == 0 ? from <= 1 : from >= 2);
+        BOOST_TEST(believes(lives[to], lives[from], protection) == knows,
+                   "life " << from << " speaks to life " << to);
+        BOOST_TEST((lives[to].router.directory.find_curve(lives[from].proxy.curve_public) != nullptr) ==
+                   knows);
+      }
+}
+
+BOOST_AUTO_TEST_CASE(a_rotation_that_was_interrupted_can_be_taken_up_again) {
+  const Folder folder;
+  const std::string dir = folder / "keys";
+  BOOST_TEST_REQUIRE(error_of(keys_init(dir, {proxy, router})) == "");
+  const std::string before = folder / "before";
+  std::filesystem::copy(dir, before);
+  BOOST_TEST_REQUIRE(error_of(keys_rotate(dir)) == "");
+  // The directory is written last: without it the step has not happened.
+  std::filesystem::copy_file(before + "/directory.tsv", dir + "/directory.tsv",
+                             std::filesystem::copy_options::overwrite_existing);
+  BOOST_TEST(error_of(load_keyring(dir, proxy.id)) == "");
+  for (int step = 0; step < 3; ++step) {
+    BOOST_TEST_REQUIRE(error_of(keys_rotate(dir)) == "");
+    BOOST_TEST(error_of(load_keyring(dir, proxy.id)) == "");
+  }
+  std::filesystem::remove(dir + "/router-east.secret");
+  BOOST_TEST((keys_rotate(dir).error().kind == ErrorKind::not_found));
+  BOOST_TEST(error_of(load_keyring(dir, proxy.id)) == "");
 }
 
 BOOST_AUTO_TEST_CASE(without_keys_the_bus_stays_on_this_host) {
