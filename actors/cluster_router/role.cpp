@@ -260,6 +260,7 @@ Status start(kit::Process& process) {
     if (exporter)
       while (auto trace = front->thread().take_trace()) exporter->take(*std::move(trace));
   });
+  process.watch_loop([front] { return front->thread().last_turn(); });
   add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()), front->clerk().path());
   process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
   process.add_metrics([front, exporter] {

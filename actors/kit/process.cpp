@@ -68,6 +68,8 @@ sigset_t served_signals() {
   return out;
 }
 
+constexpr Duration loop_late_from = 1s;
+
 std::string joined(const std::string& folder, std::string_view rest) {
   return folder + "/" + std::string(rest);
 }
@@ -159,15 +161,24 @@ int Process::run() {
   log(schema::Severity::info, "started",
       fmt::format("{} {} of fleet {}, incarnation {}, process {}", name_of(options_.role), id(),
                   config().fleet, incarnation_.counter, ::getpid()));
-  const caf::actor beat_actor = system_->spawn<BeatActor>(
-      config().intervals.beat, [this](Duration loop_lag) { ports_->publish(beat(loop_lag)); });
+  const caf::actor beat_actor =
+      system_->spawn<BeatActor>(config().intervals.beat, [this](Duration loop_lag) { turned(loop_lag); });
   for (const auto& listener : listeners_) caf::anon_send(listener.actor, StartAtom::value);
+  watchdog_.started();
   serve_signals();
   stopping_ = true;
+  watchdog_.stopping();
   for (const auto& task : stop_tasks_) task();
   caf::anon_send_exit(beat_actor, caf::exit_reason::kill);
   log(schema::Severity::info, "stopped", fmt::format("{} {}", name_of(options_.role), id()));
   return failed_ ? 1 : 0;
+}
+
+void Process::turned(Duration loop_lag) const {
+  const Duration others = loops_.latest(monotonic_now());
+  // A loop that waits for its own next turn is not late.
+  ports_->publish(beat(others < loop_late_from ? loop_lag : std::max(loop_lag, others)));
+  watchdog_.turned(others);
 }
 
 void Process::serve_signals() {

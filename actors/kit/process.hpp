@@ -11,6 +11,7 @@
 
 #include "actors/kit/host.hpp"
 #include "actors/kit/state_dir.hpp"
+#include "actors/kit/watchdog.hpp"
 #include "cluster-config/schema/topology.hpp"
 #include "messages/bus/node.hpp"
 
@@ -90,6 +91,9 @@ class Process {
   void add_metrics(std::function<std::string()> text) { metrics_.push_back(std::move(text)); }
   const std::vector<std::function<std::string()>>& metrics() const { return metrics_; }
 
+  /// A loop beside the actors' that must turn: when it hangs, beats say so and the supervisor starts the process anew.
+  void watch_loop(LoopWatch::LastTurn last_turn) { loops_.add(std::move(last_turn)); }
+
   /// Said in beats: where clients and operators find this process.
   void set_endpoint(std::string endpoint) { endpoint_ = std::move(endpoint); }
 
@@ -105,6 +109,7 @@ class Process {
   schema::Beat beat(Duration loop_lag) const;
 
  private:
+  void turned(Duration loop_lag) const;
   class BusPorts;
   struct Listener {
     caf::actor actor;
@@ -132,6 +137,8 @@ class Process {
   std::vector<std::function<std::string()>> metrics_;
   std::string endpoint_;
   Instant started_;
+  Watchdog watchdog_ = Watchdog::from_environment();
+  LoopWatch loops_;
   std::atomic<bool> failed_{false}, stopping_{false};
 };
 

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "actors/kit/state_dir.hpp"
+#include "actors/kit/watchdog.hpp"
 #include "actors/operator/metrics.hpp"
 #include "actors/operator/server.hpp"
 #include "messages/bus/forwarder.hpp"
@@ -95,8 +96,10 @@ int run_forwarder(const config::Config& config, const ProcessName& id, const Run
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
   LastBeat last;
-  process->on_beat = [&last](const schema::Beat& beat, const bus::ForwarderStats& stats) {
+  const kit::Watchdog watchdog = kit::Watchdog::from_environment();
+  process->on_beat = [&last, &watchdog](const schema::Beat& beat, const bus::ForwarderStats& stats) {
     last.set(beat, stats);
+    watchdog.turned(beat.loop_lag);
   };
   std::unique_ptr<operators::Server> operator_port;
   if (const std::string& listen = config.find_bus(id)->operator_listen; !listen.empty()) {
@@ -109,8 +112,10 @@ int run_forwarder(const config::Config& config, const ProcessName& id, const Run
     served = bus::run_forwarder(*std::move(process), std::move(stop));
     ::kill(::getpid(), SIGTERM);
   });
+  watchdog.started();
   int got = SIGHUP;
   while (got == SIGHUP) sigwait(&signals, &got);
+  watchdog.stopping();
   loop.request_stop();
   loop.join();
   return served ? 0 : complain(served.error());

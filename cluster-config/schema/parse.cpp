@@ -117,8 +117,8 @@ void Builder::control() {
 void Builder::intervals() {
   const Section s = document_.table("intervals");
   Intervals& i = config_.intervals;
-  i = {s.duration("scrape"), s.duration("beat"), s.duration("report"), s.duration("share"),
-       s.duration("keep_alive")};
+  i = {s.duration("scrape"), s.duration("beat"),       s.duration("report"),
+       s.duration("share"),  s.duration("keep_alive"), s.duration("watchdog")};
   if (config_.control.leader_timeout <= 2 * i.beat)
     document_.table("control").mistake(
         "leader_timeout", "'control.leader_timeout' is at most two beats long",

@@ -62,6 +62,9 @@ constexpr std::array setting_rows{
             "An engine-proxy reads an engine."},
     Setting{"intervals", "beat", T::duration, "s", "250ms", false, 0.02, 60, "",
             "A process says that it lives."},
+    Setting{"intervals", "watchdog", T::duration, "s", "30s", false, 0, 3600, "",
+            "A process whose loops have not turned for this long hangs: the launcher kills it and starts it "
+            "anew; 0: never."},
     Setting{"intervals", "report", T::duration, "s", "500ms", false, 0.05, 60, "",
             "A router reports demand and outcomes."},
     Setting{"intervals", "share", T::duration, "s", "200ms", false, 0.02, 60, "",

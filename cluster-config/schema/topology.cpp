@@ -52,9 +52,10 @@ std::string summary(const Config& c) {
       duration_text(c.control.period), duration_text(c.control.leader_timeout), c.control.feedback_gain,
       c.control.feedback_smoothing, c.control.feedback_delay, c.control.solve_iterations,
       c.control.solve_memory_mib);
-  put("intervals scrape {} beat {} report {} share {} keep_alive {}", duration_text(c.intervals.scrape),
-      duration_text(c.intervals.beat), duration_text(c.intervals.report), duration_text(c.intervals.share),
-      duration_text(c.intervals.keep_alive));
+  put("intervals scrape {} beat {} report {} share {} keep_alive {} watchdog {}",
+      duration_text(c.intervals.scrape), duration_text(c.intervals.beat), duration_text(c.intervals.report),
+      duration_text(c.intervals.share), duration_text(c.intervals.keep_alive),
+      duration_text(c.intervals.watchdog));
   const Router& r = c.router;
   put("router body_limit {} connections {} decisions {} {} continuation {} published {} drain_grace {} tls "
       "{} head {} body {} "

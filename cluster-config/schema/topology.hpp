@@ -126,6 +126,7 @@ struct Intervals {
   Duration report{};      ///< routers report demand and outcomes
   Duration share{};       ///< routers publish what they sent where
   Duration keep_alive{};  ///< the leader repeats term and digest
+  Duration watchdog{};    ///< a process whose loops have not turned for so long hangs; zero: nobody looks
 };
 
 struct Router {

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t messages_per_turn = 256;
 constexpr std::size_t replayed_per_turn = 64;
+constexpr auto longest_turn = std::chrono::seconds(1);
 constexpr std::size_t most_replays = 10'000;
 constexpr std::size_t most_prefixes = 10'000;
 constexpr std::size_t most_senders = 10'000;
@@ -147,7 +148,8 @@ class ForwarderImpl final : public Forwarder {
                                        {out_.handle(), 0, ZMQ_POLLIN, 0}};
     if (keys_) items.push_back({keys_->socket().handle(), 0, ZMQ_POLLIN, 0});
     while (!stopping_) {
-      zmq::poll(items, replays_.empty() && paces_.empty() ? std::chrono::milliseconds(-1) : pause);
+      zmq::poll(items, replays_.empty() && paces_.empty() ? longest_turn : pause);
+      note_turn();
       if (items[0].revents != 0) wakeup_.clear();
       if (keys_ && items[3].revents != 0 && !keys_->answer()) count_refused_key();
       if (items[2].revents != 0) read_subscriptions();
@@ -158,6 +160,11 @@ class ForwarderImpl final : public Forwarder {
     in_.close();
     out_.close();
     keys_.reset();  // while it is open, connections that it was asked about wait for it and stay
+  }
+
+  void note_turn() {
+    const std::lock_guard lock(mutex_);
+    stats_.last_turn = clock_now();
   }
 
   void read_messages() {

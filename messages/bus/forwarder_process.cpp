@@ -21,6 +21,9 @@ std::uint64_t resident_bytes() {
   return read == 2 ? resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) : 0;
 }
 
+/// Its loop turns each second.
+constexpr Duration late_from = 2s;
+
 schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, const ForwarderStats& stats,
                      Duration uptime) {
   const SenderStats total = stats.total();
@@ -29,6 +32,8 @@ schema::Beat beat_of(const Identity& identity, const Forwarder& forwarder, const
   out.ready = true;
   out.state = fmt::format("{} topics cached", stats.cached_topics);
   out.uptime = uptime;
+  const Duration still = clock_now() - stats.last_turn;
+  if (stats.last_turn != Instant{} && still > late_from) out.loop_lag = still;
   out.resident_bytes = resident_bytes();
   out.messages_in = total.accepted;
   for (const std::uint64_t dropped : total.dropped) out.messages_refused += dropped;

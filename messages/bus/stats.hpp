@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "messages/base/ids.hpp"
+#include "messages/base/time.hpp"
 #include "messages/bus/drop.hpp"
 
 namespace signalbox::bus {
@@ -47,7 +48,8 @@ struct ForwarderStats {
   std::uint64_t cached_bytes = 0;
   std::uint64_t cache_evicted = 0;  ///< values let go because the cache was full
   std::vector<ProcessName>
-      listened;  ///< names of messages that are not kept and that somebody listens to, sorted
+      listened;         ///< names of messages that are not kept and that somebody listens to, sorted
+  Instant last_turn{};  ///< of its loop, which turns each second at least
   SenderStats total() const;
 };
 

@@ -34,8 +34,10 @@ sigset_t handled_signals() {
 
 Launcher::Launcher(LauncherOptions options)
     : options_(std::move(options)), config_(options_.fleet.config), tick_(loop_, [this] { tick(); }) {
+  RestartRule rule;
+  rule.silence = config_.intervals.watchdog;
   for (PlannedProcess& plan : plan_processes(config_, options_.fleet.file))
-    children_.push_back({std::move(plan), Supervised(), {}, {}, {}});
+    children_.push_back({std::move(plan), Supervised(rule), {}, {}, {}});
 }
 
 Launcher::~Launcher() {
@@ -65,6 +67,12 @@ Status Launcher::open() {
       ControlServer::listen(loop_, config_.state_dir, [this](auto question) { return answer(question); });
   if (!control) return tl::unexpected(control.error());
   control_ = std::move(*control);
+  auto notices = Notices::listen(loop_, config_.intervals.watchdog, [this](pid_t pid) {
+    for (Child& child : children_)
+      if (child.process.pid == pid) child.life.on_alive(loop_.now());
+  });
+  if (!notices) return tl::unexpected(notices.error());
+  notices_ = std::move(*notices);
   return {};
 }
 
@@ -153,6 +161,19 @@ void Launcher::start_due() {
     if (child.life.due() && *child.life.due() <= loop_.now()) start(child);
 }
 
+/// A process whose loops do not turn any more is started anew; frozen, it would not heed a request to stop.
+void Launcher::end_hung() {
+  const Duration late = loop_.now() - std::min(due_, loop_.now());
+  for (Child& child : children_) {
+    child.life.forgive(late);
+    if (!child.life.hangs(loop_.now())) continue;
+    options_.note(fmt::format("{}: hangs, its loops have not turned for {:.0f} s; it is killed",
+                              child.plan.name, to_seconds(config_.intervals.watchdog)));
+    child.life.on_alive(loop_.now());
+    signal_group(child.process.pid, SIGKILL);
+  }
+}
+
 void Launcher::start(Child& child) {
   const std::string log = log_of(child);
   std::error_code none;
@@ -208,7 +229,7 @@ void Launcher::tick() {
   if (stopping_)
     go_on_stopping();
   else
-    start_due();
+    end_hung(), start_due();
   for (Child& child : children_)  // a restart that was asked for and does not end
     if (!stopping_ && child.life.state() == ChildState::stopping &&
         loop_.now() - child.signalled > grace + config_.router.drain_grace)
@@ -229,7 +250,8 @@ void Launcher::arm() {
   Instant next = loop_.now() + (was_ready_ ? 500ms : 50ms);
   for (const Child& child : children_)
     if (child.life.due()) next = std::min(next, *child.life.due());
-  tick_.arm(std::max(next, loop_.now() + 1ms));
+  due_ = std::max(next, loop_.now() + 1ms);
+  tick_.arm(due_);
 }
 
 void Launcher::save_state() {

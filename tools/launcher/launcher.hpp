@@ -22,6 +22,7 @@
 #include "tools/launcher/control.hpp"
 #include "tools/launcher/machine/plan.hpp"
 #include "tools/launcher/machine/supervised.hpp"
+#include "tools/launcher/notices.hpp"
 
 namespace signalbox::launcher {
 
@@ -63,6 +64,7 @@ class Launcher final : private net::Watcher {
   std::string log_of(const Child& child) const;
   std::string what_next(const Child& child) const;
   void start_due();
+  void end_hung();
   void start(Child& child);
   void stop(Child& child);
   void begin_stop();
@@ -87,12 +89,14 @@ class Launcher final : private net::Watcher {
   net::Timer tick_;
   net::Fd signals_;
   std::unique_ptr<ControlServer> control_;
+  std::unique_ptr<Notices> notices_;
   std::unique_ptr<bus::Node> node_;
   std::optional<bus::Rotated> keys_;  ///< that the bus was joined with
   fleet_view::FleetView view_;
   bool was_ready_ = false;
   std::optional<Stage> stopping_;  ///< the stage that is being stopped
   Instant shown_{};
+  Instant due_ = end_of_time;  ///< of the next tick
 };
 
 }  // namespace signalbox::launcher

@@ -9,6 +9,7 @@ GatewayThread::GatewayThread(GatewayThreadOptions options)
       gateway_(loop_, options_.gateway),
       batches_(options_.batches_kept),
       traces_(options_.gateway.traces.on ? options_.traces_kept : 1),
+      last_turn_(loop_.now().time_since_epoch().count()),
       batch_timer_(loop_, [this] { hand_out(); }),
       patience_(loop_, [this] { gateway_.open(); }) {}
 
@@ -56,6 +57,7 @@ void GatewayThread::drain(Duration grace, std::function<void()> done) {
 }
 
 void GatewayThread::hand_out() {
+  last_turn_.store(loop_.now().time_since_epoch().count(), std::memory_order_relaxed);
   // While the last batch finds no place the dispatcher goes on counting: nothing is lost, the next one covers more.
   if (!unsent_) {
     unsent_ = gateway_.dispatcher().drain(loop_.now());

@@ -51,6 +51,8 @@ class GatewayThread {
   std::uint64_t late_batches() const { return late_.load(std::memory_order_relaxed); }
   /// Decisions for the ring file, for one thread to take; null unless they are wanted.
   routing::PlainQueue<routing::FiledRecord>* filed() const { return gateway_.dispatcher().filed(); }
+  /// The loop's last turn of its own, which it takes each batch_period; any thread may ask.
+  Instant last_turn() const { return instant_at(Duration(last_turn_.load(std::memory_order_relaxed))); }
   /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread.
   void drain(Duration grace, std::function<void()> done);
 
@@ -70,6 +72,7 @@ class GatewayThread {
   std::atomic<std::uint64_t> late_{0};
   routing::SpscQueue<tracing::EndedTrace> traces_;
   std::atomic<std::uint64_t> dropped_traces_{0};
+  std::atomic<Duration::rep> last_turn_;
   net::Timer batch_timer_;
   net::Timer patience_;
   std::thread thread_;

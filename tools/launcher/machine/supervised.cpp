@@ -30,6 +30,7 @@ void Supervised::on_started(Instant now) {
   started_ = now;
   due_.reset();
   restarting_ = false;
+  alive_at_.reset();
   state_ = ChildState::running;
 }
 
@@ -50,6 +51,15 @@ void Supervised::on_ended(Instant now) {
   }
   state_ = ChildState::backing_off;
   due_ = wished ? now : now + wait();
+}
+
+void Supervised::forgive(Duration lateness) {
+  if (alive_at_) *alive_at_ += lateness;
+}
+
+bool Supervised::hangs(Instant now) const {
+  return state_ == ChildState::running && rule_.silence > Duration::zero() && alive_at_ &&
+         now - *alive_at_ > rule_.silence;
 }
 
 Duration Supervised::uptime(Instant now) const { return alive() ? now - started_ : Duration::zero(); }

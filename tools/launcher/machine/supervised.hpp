@@ -22,6 +22,7 @@ struct RestartRule {
   Duration long_life = 5s;         ///< a life of this length forgives the deaths before it
   std::uint32_t early_deaths = 8;  ///< in a row, that make a crash loop
   Duration crash_loop_wait = 60s;
+  Duration silence = 30s;  ///< of one that has spoken: then it hangs; zero: never
 };
 
 class Supervised {
@@ -38,6 +39,13 @@ class Supervised {
   void on_started(Instant now);
   /// It ended, or could not be started.
   void on_ended(Instant now);
+
+  /// It said that it is alive. One that has said so must go on saying so.
+  void on_alive(Instant now) { alive_at_ = now; }
+  /// The launcher itself did not run for so long: nobody was silent in that time.
+  void forgive(Duration lateness);
+  /// It runs and has been silent for too long.
+  bool hangs(Instant now) const;
 
   /// When it shall be started next; nothing if it runs or shall not.
   std::optional<Instant> due() const { return due_; }
@@ -58,6 +66,7 @@ class Supervised {
   std::uint64_t starts_ = 0;
   Instant started_{};
   std::optional<Instant> due_;
+  std::optional<Instant> alive_at_;  ///< in this life
 };
 
 }  // namespace signalbox::launcher

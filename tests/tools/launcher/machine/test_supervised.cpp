@@ -4,6 +4,7 @@
 
 using namespace signalbox;
 using launcher::ChildState;
+using launcher::RestartRule;
 using launcher::Supervised;
 
 namespace {
@@ -89,6 +90,25 @@ BOOST_AUTO_TEST_CASE(a_wished_restart_is_no_death) {
   child.on_started(at(2s));
   child.on_ended(at(3s));
   BOOST_CHECK(*child.due() - at(3s) == 100ms);
+}
+
+BOOST_AUTO_TEST_CASE(one_that_has_spoken_and_falls_silent_hangs) {
+  RestartRule rule;
+  rule.silence = 10s;
+  Supervised child(rule);
+  child.want(at(0s));
+  child.on_started(at(0s));
+  BOOST_CHECK(!child.hangs(at(100s)));  // not all that can be started can speak
+  child.on_alive(at(100s));
+  BOOST_CHECK(!child.hangs(at(110s)));
+  BOOST_CHECK(child.hangs(at(111s)));
+  child.forgive(5s);  // the launcher slept
+  BOOST_CHECK(!child.hangs(at(111s)));
+  BOOST_CHECK(child.hangs(at(116s)));
+  child.on_ended(at(116s));
+  BOOST_CHECK(!child.hangs(at(130s)));
+  child.on_started(at(116s));
+  BOOST_CHECK(!child.hangs(at(130s)));  // its last life's words are forgotten
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_wanted_stays_down) {
