@@ -34,7 +34,7 @@ inline Planned solve_for(Facts facts) {
 /// What a cluster's router reports of half a second.
 inline schema::DemandReport report_of(const ClusterName& cluster, const Digest& policy, std::uint64_t offered,
                                       std::uint64_t prompt, std::uint64_t output) {
-  schema::DemandReport out{cluster, policy, 500ms, {}};
+  schema::DemandReport out{cluster, policy, 500ms, {}, {}};
   out.rows.push_back({.request_class = ClassIndex(0),
                       .offered = offered,
                       .prompt_tokens = offered * prompt,

@@ -15,7 +15,7 @@ const ClusterName east("east");
 const Digest policy = digest_of("p");
 
 schema::DemandReport report(std::uint64_t offered) {
-  schema::DemandReport out{east, policy, 500ms, {}};
+  schema::DemandReport out{east, policy, 500ms, {}, {}};
   out.rows.push_back({.request_class = ClassIndex(0),
                       .offered = offered,
                       .prompt_tokens = offered * 100,
