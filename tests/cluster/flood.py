@@ -4,6 +4,7 @@ import msgpack
 import os
 import pathlib
 import subprocess
+import threading
 import time
 
 import zmq
@@ -90,6 +91,14 @@ class Flood:
                     time.sleep(0.0005)
         return count / (time.monotonic() - began)
 
+    def listen(self) -> "Ear":
+        """A subscriber beside the tap."""
+        return Ear(f"ipc://{self.file.parent}/subscribe", self)
+
+    def resident_bytes(self) -> int:
+        """Of the forwarder."""
+        return int(pathlib.Path(f"/proc/{self.forwarder.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
     def tap(self, out, *arguments: str) -> subprocess.Popen:
         """A tap that has been heard to listen: what is said from now on is for it."""
         process = subprocess.Popen([self.binary, "tap", "--json", "--message", "decision_record", *arguments, *self.options],
@@ -101,3 +110,42 @@ class Flood:
         self.out.close(linger=0)
         self.forwarder.terminate()
         self.forwarder.wait(timeout=20)
+
+
+class Ear:
+    """Hears the flood in a thread of its own, and how long each message was on its way."""
+
+    def __init__(self, endpoint: str, flood: Flood):
+        self.delays_s: list[float] = []
+        self.socket = zmq.Context.instance().socket(zmq.SUB)
+        self.socket.setsockopt(zmq.RCVHWM, 0)
+        self.socket.setsockopt(zmq.RCVTIMEO, 100)
+        self.socket.subscribe(TOPIC)
+        self.socket.connect(endpoint)
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.hear)
+        self.thread.start()
+        wait_for("the ear hears", lambda: flood.say(1) and self.delays_s, 30)
+
+    def hear(self) -> None:
+        while not self.ended.is_set():
+            try:
+                _, envelope, _, _ = self.socket.recv_multipart()
+            except zmq.Again:
+                continue
+            self.delays_s.append((time.monotonic_ns() - msgpack.unpackb(envelope)[4]) / 1e9)
+
+    def hear_all(self, flood: Flood, count: int, per_s: float) -> list[float]:
+        """The delays of so many messages that are said at this rate; all of them arrive."""
+        first = len(self.delays_s)
+        began = time.monotonic()
+        for n in range(count):
+            time.sleep(max(0, began + n / per_s - time.monotonic()))
+            flood.say(1)
+        wait_for("all of it is heard", lambda: len(self.delays_s) >= first + count, 60)
+        return self.delays_s[first:]
+
+    def close(self) -> None:
+        self.ended.set()
+        self.thread.join()
+        self.socket.close(linger=0)

@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import statistics
 import subprocess
 import time
 
@@ -177,3 +178,23 @@ def test_a_filter_is_served_before_the_terminal(flood, tmp_path):
     wanted = range(numbers[0], numbers[-1] + 1, 2)
     assert numbers == sorted(set(numbers)) and set(numbers) <= set(wanted)
     assert late == 0 and len(wanted) - len(numbers) <= lost
+
+
+def test_a_paused_tap_costs_publishers_nothing(flood, tmp_path):
+    """Another subscriber still hears everything, as soon as before, and the forwarder keeps no more for the tap than its queue."""
+    ear = flood.listen()
+    try:
+        alone = ear.hear_all(flood, size("tap_paused"), 5_000)
+        tap = flood.tap(open(tmp_path / "out.json", "w+"))
+        before = flood.resident_bytes()
+        tap.send_signal(signal.SIGSTOP)
+        beside = ear.hear_all(flood, size("tap_paused"), 5_000)
+        grown = (flood.resident_bytes() - before) / 2**20
+        tap.send_signal(signal.SIGCONT)
+        end(tap)
+    finally:
+        ear.close()
+    p99 = lambda delays: sorted(delays)[int(0.99 * len(delays))] * 1e3
+    print(f"on their way, median and 99th percentile: {statistics.median(alone) * 1e3:.3f} and {p99(alone):.3f} ms; beside a paused tap "
+          f"{statistics.median(beside) * 1e3:.3f} and {p99(beside):.3f} ms, while the forwarder's memory grew by {grown:.1f} MiB")
+    assert grown < 32
