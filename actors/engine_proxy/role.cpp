@@ -6,6 +6,7 @@
 
 #include "actors/engine_proxy/access_book.hpp"
 #include "actors/engine_proxy/fetcher.hpp"
+#include "actors/engine_proxy/listener/kv_listener.hpp"
 #include "actors/engine_proxy/machine/machine.hpp"
 
 namespace signalbox::engine_proxy {
@@ -56,6 +57,7 @@ Status start(kit::Process& process) {
   const auto access = AccessBook::follow(process);
   if (!access) return tl::unexpected(access.error());
   std::vector<kit::Teller<Machine>> tellers;
+  std::vector<KvSource> sources;
   for (const config::Engine& engine : process.config().engines) {
     if (!cares_for(process, engine)) continue;
     tellers.push_back(process.host<Machine>(
@@ -65,10 +67,17 @@ Status start(kit::Process& process) {
                                                         const kit::Teller<Machine>& tell) {
           fetcher->start(what, access->of(name), [tell](ScrapeResult result) { tell(std::move(result)); });
         }));
+    if (!engine.kv_events.empty())
+      sources.push_back({engine.kv_events, engine.kv_replay,
+                         [tell = tellers.back()](const KvState& state) { tell(CacheHeard{state}); }});
   }
   if (tellers.empty())
     return fail(ErrorKind::not_found, fmt::format("no engine is in the care of '{}'", process.id()),
                 process.options().config_file, "give it a cluster that has engines, or name engines");
+  if (sources.empty()) return {};
+  auto listener = std::make_shared<KvListener>(std::move(sources));
+  if (const Status hears = listener->start(); !hears) return hears;
+  process.on_stop([listener]() mutable { listener.reset(); });
   return {};
 }
 

@@ -17,6 +17,7 @@ struct Arguments {
   std::string listen = "127.0.0.1:0";
   std::uint64_t kv_tokens = 262144;
   std::string tls_certificate, tls_key;
+  std::string kv_format = "maps";
   ServerOptions server;
 };
 
@@ -30,7 +31,10 @@ Status serve(Arguments arguments) {
   if (!address) return tl::unexpected(address.error());
 
   net::Loop loop;
+  arguments.server.kv.format = arguments.kv_format == "arrays" ? KvFormat::arrays : KvFormat::maps;
+  engine.report_blocks = !arguments.server.kv.events.empty();
   EngineServer handler(loop, arguments.server);
+  if (const Status published = handler.publish_kv_events(); !published) return published;
   net::HttpServer server(loop, handler, {});
   if (!arguments.tls_certificate.empty()) {
     auto tls = net::TlsServer::load(arguments.tls_certificate, arguments.tls_key);
@@ -57,7 +61,8 @@ void add_engine_sim(CLI::App& app) {
       "A step takes a + b * decoding sequences + k * context tokens + c * prefill tokens seconds.\n"
       "Faults: POST /admin/faults with {\"slow\": 3}, {\"freeze\": true}, {\"refuse\": true}, {\"hang\": "
       "true},\n"
-      "{\"error_ratio\": 0.2}, {\"die_mid_stream\": true}, {\"status\": 503}, {\"reset\": true}.\n\n"
+      "{\"error_ratio\": 0.2}, {\"die_mid_stream\": true}, {\"status\": 503}, {\"kv_lost\": true}, "
+      "{\"kv_strange\": true},\n{\"reset\": true}. POST /reset_prefix_cache empties the prefix cache.\n\n"
       "Examples:\n"
       "  signalbox engine-sim --listen 127.0.0.1:8000 --models small\n"
       "  signalbox engine-sim --models small large --speed 2 --kv-tokens 65536 --name e1");
@@ -82,6 +87,13 @@ void add_engine_sim(CLI::App& app) {
       ->capture_default_str();
   command.add_option("--kv-tokens", arguments->kv_tokens, "KV memory in tokens")->capture_default_str();
   command.add_option("--block-tokens", engine.block_tokens, "tokens of a KV block")->capture_default_str();
+  command.add_option("--kv-events", server.kv.events,
+                     "publish KV events as vLLM does, at this ZeroMQ endpoint");
+  command.add_option("--kv-replay", server.kv.replay, "send the latest of them again at this one");
+  command.add_option("--kv-buffer", server.kv.buffer, "batches kept for that")->capture_default_str();
+  command.add_option("--kv-format", arguments->kv_format, "maps (vLLM since 0.24) or arrays")
+      ->check(CLI::IsMember({"maps", "arrays"}))
+      ->capture_default_str();
   command.add_option("--max-batch", engine.max_batch, "most sequences in the batch")->capture_default_str();
   command.add_option("--max-waiting", engine.max_waiting, "most requests in the queue; more get 503")
       ->capture_default_str();

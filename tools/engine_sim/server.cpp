@@ -44,6 +44,10 @@ EngineServer::EngineServer(net::Loop& loop, ServerOptions options)
 
 EngineServer::~EngineServer() = default;
 
+Status EngineServer::publish_kv_events() {
+  return options_.kv.events.empty() ? Status{} : kv_.start(options_.kv);
+}
+
 Instant EngineServer::engine_now() const {
   return instant_at(from_seconds(to_seconds(loop_.now() - started_) * options_.time_scale));
 }
@@ -53,6 +57,8 @@ void EngineServer::on_request(ResponseWriterPtr writer) {
   const Path path = writer->request().head.path();
   if (path == "/admin/faults") return serve_admin(*writer);
   if (fails_by_fault(writer)) return;
+  if (path == "/reset_prefix_cache" && writer->request().head.method == "POST")
+    return reset_prefix_cache(*writer);
   const auto endpoint = endpoint_of(path);
   if (!endpoint) return serve_page(*writer, path);
   if (writer->request().head.method != "POST")
@@ -71,6 +77,14 @@ void EngineServer::serve_admin(ResponseWriter& writer) {
     return answer_error(writer, 405, "method_not_allowed", "/admin/faults takes GET and POST");
   }
   respond_json(writer, 200, faults_json(faults_));
+}
+
+/// As vLLM's development servers do it.
+void EngineServer::reset_prefix_cache(ResponseWriter& writer) {
+  engine_.reset_prefix_cache();
+  kv_.cleared();
+  kv_.publish(wall_s(), faults_.kv_strange, faults_.kv_lost);
+  writer.respond(200, {}, {});
 }
 
 bool EngineServer::fails_by_fault(ResponseWriterPtr& writer) {
@@ -124,17 +138,22 @@ void EngineServer::submit(ResponseWriterPtr writer, Ask ask) {
   if (embedding)
     for (const std::string& input : ask.inputs) request.prompt_tokens += count_tokens(input);
   else
-    request.prompt_tokens = count_tokens(ask.prompt);
-  request.max_output_tokens = ask.max_tokens.value_or(options_.output_tokens + 1);
-  request.output_tokens = embedding ? 0 : ask.ignore_eos ? request.max_output_tokens : options_.output_tokens;
+    request.prompt_tokens = count_tokens(ask.prompt + ask.said);
+  // An answer that was begun elsewhere goes on as if it had been made here, and ends where it would have.
+  const auto said_tokens = static_cast<std::uint32_t>(ask.said.size() / bytes_per_token);
+  const std::uint32_t natural =
+      std::max(1u, options_.output_tokens - std::min(options_.output_tokens, said_tokens));
+  request.max_output_tokens = ask.max_tokens.value_or(natural + 1);
+  request.output_tokens = embedding ? 0 : ask.ignore_eos ? request.max_output_tokens : natural;
   const std::uint32_t answer_tokens = std::min(request.output_tokens, request.max_output_tokens);
 
   const std::uint64_t cache_seed = hash_text(ask.model, hash_text(ask.cache_salt, 0));
   const std::uint64_t answer_seed = hash_text(ask.prompt, cache_seed ^ options_.seed);
-  std::string text = std::move(ask.prompt);
+  std::string text = std::move(ask.prompt) + ask.said;
   const std::size_t prompt_bytes = text.size();
   // One token more than will be said: the prompt's last token may be short, and the last block reach beyond the answer.
-  for (std::uint32_t n = 0; n <= answer_tokens && !embedding; ++n) text += answer_token(answer_seed, n);
+  for (std::uint32_t n = 0; n <= answer_tokens && !embedding; ++n)
+    text += answer_token(answer_seed, said_tokens + n);
   request.blocks = hash_blocks(text, options_.engine.block_tokens, cache_seed);
 
   const std::uint32_t prompt_tokens = request.prompt_tokens;
@@ -176,6 +195,7 @@ void EngineServer::advance() {
   events_.clear();
   engine_.on_wake(engine_now(), events_);
   for (const Event& event : events_) tell(event);
+  kv_.publish(wall_s(), faults_.kv_strange, faults_.kv_lost);
   arm();
 }
 
@@ -186,6 +206,9 @@ void EngineServer::arm() {
 }
 
 void EngineServer::tell(const Event& event) {
+  if (event.kind == EventKind::block_stored)
+    return kv_.stored(event.block, event.parent, options_.engine.block_tokens);
+  if (event.kind == EventKind::block_removed) return kv_.removed(event.block);
   const auto found = sessions_.find(event.request);
   if (found == sessions_.end()) return;  // ended earlier among these events
   Session& session = *found->second;

@@ -17,6 +17,7 @@
 #include "tools/engine_sim/api/answer.hpp"
 #include "tools/engine_sim/api/ask.hpp"
 #include "tools/engine_sim/api/faults.hpp"
+#include "tools/engine_sim/kv_publisher.hpp"
 #include "tools/engine_sim/machine/engine.hpp"
 
 namespace signalbox::engine_sim {
@@ -26,7 +27,8 @@ struct ServerOptions {
   std::vector<std::string> models;  ///< at least one; the first labels the metrics
   EngineOptions engine;
   std::uint64_t seed = 1;
-  double time_scale = 1;              ///< engine seconds in a second of the clock
+  double time_scale = 1;  ///< engine seconds in a second of the clock
+  KvOptions kv;
   std::uint32_t output_tokens = 128;  ///< of an answer that the client does not cut shorter
 };
 
@@ -34,6 +36,8 @@ class EngineServer final : public net::HttpHandler {
  public:
   EngineServer(net::Loop& loop, ServerOptions options);
   ~EngineServer() override;
+  /// Begins to publish KV events, if it shall. Errors: io.
+  Status publish_kv_events();
 
   void on_request(net::ResponseWriterPtr writer) override;
   const Engine& engine() const { return engine_; }
@@ -44,6 +48,7 @@ class EngineServer final : public net::HttpHandler {
 
   void serve_admin(net::ResponseWriter& writer);
   bool fails_by_fault(net::ResponseWriterPtr& writer);
+  void reset_prefix_cache(net::ResponseWriter& writer);
   void serve_page(net::ResponseWriter& writer, Path path);
   void serve_inference(net::ResponseWriterPtr writer, Endpoint endpoint);
   void submit(net::ResponseWriterPtr writer, Ask ask);
@@ -62,6 +67,7 @@ class EngineServer final : public net::HttpHandler {
   ServerOptions options_;
   Engine engine_;
   InjectedFaults faults_;
+  KvPublisher kv_;
   Rng rng_;
   net::Timer timer_;
   Instant started_;

@@ -372,6 +372,11 @@ std::vector<Table> show_cache(const FleetView& view, Instant now) {
                {"hit_share", 3},
                {"preemptions", 0},
                {"knowledge", 0, 1},
+               {"held_blocks", 0, 1},
+               {"clears", 0, 2},
+               {"missed", 0, 2},
+               {"replayed", 0, 3},
+               {"events_skipped", 0, 3},
                {"blocks_sent", 0},
                {"signal_age_s", 2, 1}},
               {}};
@@ -379,6 +384,9 @@ std::vector<Table> show_cache(const FleetView& view, Instant now) {
     const schema::EngineSignal& signal = heard.message;
     const auto digest = view.caches.find(name);
     const auto sent = view.sent_blocks.find(name);
+    const auto from_digest = [&](const auto& found, std::uint64_t schema::CacheDigest::*field) {
+      return found == view.caches.end() ? Cell() : count(found->second.message.*field);
+    };
     const bool counts =
         signal.prompt_tokens_total && signal.cached_tokens_total && *signal.prompt_tokens_total > 0;
     table.rows.push_back(
@@ -387,6 +395,11 @@ std::vector<Table> show_cache(const FleetView& view, Instant now) {
          counts ? cell(*signal.cached_tokens_total / *signal.prompt_tokens_total) : Cell(),
          maybe(signal.preemptions_total),
          digest == view.caches.end() ? Cell() : cell(name_of(digest->second.message.knowledge)),
+         from_digest(digest, &schema::CacheDigest::held_blocks),
+         from_digest(digest, &schema::CacheDigest::clears),
+         from_digest(digest, &schema::CacheDigest::batches_missed),
+         from_digest(digest, &schema::CacheDigest::batches_replayed),
+         from_digest(digest, &schema::CacheDigest::events_skipped),
          sent == view.sent_blocks.end() ? Cell() : count(sent->second),
          seconds(heard.age(now) + signal.reading_age)});
   }

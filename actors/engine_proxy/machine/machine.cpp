@@ -9,6 +9,7 @@ namespace signalbox::engine_proxy {
 namespace {
 
 constexpr Duration repeat_profile = 60s;
+constexpr Duration say_cache_every = 1s, repeat_cache = 20s;
 constexpr Duration grace = 1s;  ///< after its timeout a scrape whose answer never came is given up
 
 schema::ScrapeState state_of(const ScrapeResult& result) {
@@ -52,7 +53,8 @@ Machine::Machine(Options options)
 }
 
 const kit::RoleInfo& Machine::role_info() {
-  static constexpr std::string_view says[] = {"engine_signal", "engine_profile", "engine_farewell", "alert"};
+  static constexpr std::string_view says[] = {"engine_signal", "engine_profile", "cache_digest",
+                                              "engine_farewell", "alert"};
   static constexpr kit::RoleInfo info{Role::engine_proxy, "reads engines and says what they know", {}, says};
   return info;
 }
@@ -62,6 +64,7 @@ void Machine::on(const schema::Delivery&, Instant, Effects&) {}
 void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (removed_) return;
   if (const auto* result = std::get_if<ScrapeResult>(&input)) return take(*result, now, effects);
+  if (const auto* heard = std::get_if<CacheHeard>(&input)) return take_cache(heard->state, now, effects);
   removed_ = true;
   effects.say(schema::EngineFarewell{options_.cluster, options_.engine, life_.incarnation(),
                                      std::get<Removed>(input).reason.substr(0, 256)});
@@ -167,6 +170,44 @@ void Machine::take_sizes(const Reading& reading, Instant now, Effects& effects) 
   say_profile(now, effects);
 }
 
+/// Said at once when the cache was emptied, else now and then.
+void Machine::take_cache(const KvState& heard, Instant now, Effects& effects) {
+  const KvState before = cache_.value_or(KvState{});
+  const bool cleared = cache_ && heard.clears > before.clears;
+  if (heard.knowledge != before.knowledge || cleared)
+    effects.note(cleared ? "cache_cleared" : "cache_knowledge",
+                 fmt::format("{}: {}", options_.engine, name_of(heard.knowledge)));
+  if (heard.missed > before.missed || heard.unreadable > before.unreadable)
+    effects.note(
+        "cache_events_missed",
+        fmt::format("{}: {} batches, {} unreadable", options_.engine, heard.missed, heard.unreadable),
+        schema::Severity::warning);
+  const bool first = !cache_;
+  cache_ = heard;
+  if (first || cleared || now >= cache_said_ + say_cache_every) return say_cache(now, effects);
+  cache_next_ = std::min(cache_next_, cache_said_ + say_cache_every);
+  effects.wake_at(next_due());
+}
+
+void Machine::say_cache(Instant now, Effects& effects) {
+  schema::CacheDigest out;
+  out.cluster = options_.cluster;
+  out.engine = options_.engine;
+  out.incarnation = life_.incarnation();
+  out.knowledge = cache_->knowledge;
+  out.block_tokens = cache_->block_tokens;
+  out.events_skipped = cache_->events_skipped;
+  out.clears = cache_->clears;
+  out.held_blocks = cache_->held_blocks;
+  out.stored_total = cache_->stored, out.removed_total = cache_->removed;
+  out.batches = cache_->batches, out.batches_missed = cache_->missed;
+  out.batches_replayed = cache_->replayed, out.batches_unreadable = cache_->unreadable;
+  effects.say(std::move(out));
+  cache_said_ = now;
+  cache_next_ = now + repeat_cache;
+  effects.wake_at(next_due());
+}
+
 void Machine::say_signal(Instant now, Effects& effects) {
   signal_.reading_age = last_at_ == never_yet ? Duration{} : now - last_at_;
   effects.say(signal_);
@@ -207,6 +248,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
   if (removed_) return;
   if (profile_next_ == never_yet) scrape_next_ = now;
   if (now >= profile_next_) say_profile(now, effects);
+  if (now >= cache_next_) say_cache(now, effects);
   if (waiting_since_ && now >= *waiting_since_ + options_.timeout + grace) {
     waiting_since_.reset();
     take_failure(schema::ScrapeState::timed_out, "no answer from the fetcher", now, effects);
@@ -234,7 +276,7 @@ void Machine::start_scrape(Instant now, Effects& effects) {
 Instant Machine::next_due() const {
   const Instant scrape =
       waiting_since_ ? std::max(scrape_next_, *waiting_since_ + options_.timeout + grace) : scrape_next_;
-  return std::min(scrape, profile_next_);
+  return std::min({scrape, profile_next_, cache_next_});
 }
 
 /// Only the engine's incarnation is kept; without it a restart of this proxy begins a new count, which is safe.

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "actors/engine_proxy/events/kv_follower.hpp"
 #include "actors/engine_proxy/machine/curve.hpp"
 #include "actors/engine_proxy/machine/life.hpp"
 #include "actors/kit/shape/alerts.hpp"
@@ -37,6 +38,10 @@ struct ScrapeResult {
   int status = 0;  ///< HTTP; 0 without an answer
   std::string body;
   std::string detail;  ///< of a fault, for the log
+};
+/// What the engine's KV events have told so far.
+struct CacheHeard {
+  KvState state;
 };
 /// The engine is taken out of this proxy's care.
 struct Removed {
@@ -67,7 +72,7 @@ struct View {
 
 class Machine {
  public:
-  using Input = std::variant<ScrapeResult, Removed>;
+  using Input = std::variant<ScrapeResult, CacheHeard, Removed>;
   using Command = StartScrape;
   using Effects = kit::Effects<Command>;
 
@@ -86,6 +91,8 @@ class Machine {
   void take_reading(Reading reading, Instant now, Effects& effects);
   void take_sizes(const Reading& reading, Instant now, Effects& effects);
   void take_failure(schema::ScrapeState state, std::string detail, Instant now, Effects& effects);
+  void take_cache(const KvState& heard, Instant now, Effects& effects);
+  void say_cache(Instant now, Effects& effects);
   void watch_identity(const ScrapeResult& result, Instant now, Effects& effects);
   void measure(const Reading& reading, Instant now, Effects& effects);
   void say_signal(Instant now, Effects& effects);
@@ -101,6 +108,8 @@ class Machine {
   Instant last_at_ = never_yet;
   std::optional<double> said_kv_tokens_;  ///< by a page that is read seldom
   schema::EngineSignal signal_;
+  std::optional<KvState> cache_;
+  Instant cache_next_ = end_of_time, cache_said_ = never_yet;
   kit::AlertBook alerts_;
   std::uint64_t number_ = 0;
   std::optional<Instant> waiting_since_;  ///< a scrape is out

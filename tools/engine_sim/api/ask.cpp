@@ -32,12 +32,22 @@ Status add_content(const json::element& content, std::string& out) {
   return {};
 }
 
-Status add_messages(const json::element& value, std::string_view param, std::string& out) {
+/// `said`: where the last message goes if it is the begin of the answer; else null.
+Status add_messages(const json::element& value, std::string_view param, std::string& out,
+                    std::string* said = nullptr) {
   json::array messages;
   if (value.get(messages) != simdjson::SUCCESS)
     return invalid("expected an array of messages", std::string(param));
-  if (messages.size() == 0) return invalid("expected at least one message", std::string(param));
+  std::size_t left = messages.size();
+  if (left == 0) return invalid("expected at least one message", std::string(param));
   for (const json::element message : messages) {
+    if (--left == 0 && said != nullptr) {
+      json::element content;
+      if (message["content"].get(content) != simdjson::SUCCESS)
+        return invalid("the last message has no content", std::string(param));
+      if (const Status added = add_content(content, *said); !added) return added;
+      break;
+    }
     std::string_view role;
     if (message["role"].get(role) != simdjson::SUCCESS)
       return invalid("a message has no role", fmt::format("{}.role", param));
@@ -93,6 +103,11 @@ Status read_max_tokens(const json::object& object, Ask& ask) {
   return {};
 }
 
+bool flag(const json::object& object, std::string_view name) {
+  bool value = false;
+  return object[name].get(value) == simdjson::SUCCESS && value;
+}
+
 Status read_prompt(const json::object& object, Ask& ask) {
   const std::string_view param = ask.endpoint == Endpoint::chat         ? "messages"
                                  : ask.endpoint == Endpoint::completion ? "prompt"
@@ -100,7 +115,9 @@ Status read_prompt(const json::object& object, Ask& ask) {
   json::element value;
   if (object[param].get(value) != simdjson::SUCCESS || value.is_null())
     return invalid("this parameter is required", std::string(param));
-  if (ask.endpoint == Endpoint::chat) return add_messages(value, param, ask.prompt);
+  if (ask.endpoint == Endpoint::chat)
+    return add_messages(value, param, ask.prompt,
+                        flag(object, "continue_final_message") ? &ask.said : nullptr);
   if (ask.endpoint == Endpoint::response && value.is_array()) return add_messages(value, param, ask.prompt);
   if (const Status read = read_texts(value, param, ask.inputs); !read) return read;
   if (ask.endpoint == Endpoint::embedding) return {};
@@ -110,11 +127,6 @@ Status read_prompt(const json::object& object, Ask& ask) {
   ask.inputs.clear();
   if (ask.endpoint == Endpoint::response) ask.prompt = "user\n" + ask.prompt + "\nassistant\n";
   return {};
-}
-
-bool flag(const json::object& object, std::string_view name) {
-  bool value = false;
-  return object[name].get(value) == simdjson::SUCCESS && value;
 }
 
 }  // namespace
@@ -153,6 +165,8 @@ Result<Ask> read_ask(Endpoint endpoint, std::string_view body) {
   if (object["stream_options"].get(stream_options) == simdjson::SUCCESS)
     ask.include_usage = flag(stream_options, "include_usage");
   if (const Status read = read_max_tokens(object, ask); !read) return tl::unexpected(read.error());
+  if (flag(object, "continue_final_message") && flag(object, "add_generation_prompt"))
+    return invalid("excludes add_generation_prompt", "continue_final_message");
   if (const Status read = read_prompt(object, ask); !read) return tl::unexpected(read.error());
   return ask;
 }

@@ -19,8 +19,9 @@ std::optional<Endpoint> endpoint_of(std::string_view path);
 struct Ask {
   Endpoint endpoint = Endpoint::chat;
   std::string model;
-  std::string prompt;               ///< rendered: every message as "role\ncontent\n", then "assistant\n"
-  std::vector<std::string> inputs;  ///< of embeddings
+  std::string prompt;  ///< rendered: every message as "role\ncontent\n", then "assistant\n"
+  std::string said;    ///< vLLM's continue_final_message: the begin of the answer, which goes on from there
+  std::vector<std::string> inputs;          ///< of embeddings
   std::optional<std::uint32_t> max_tokens;  ///< max_tokens, max_completion_tokens or max_output_tokens
   std::string cache_salt;                   ///< vLLM's: keeps this request's cache apart
   std::uint32_t dimensions = 64;            ///< of embeddings

@@ -7,7 +7,8 @@ namespace signalbox::engine_sim {
 namespace {
 
 namespace json = simdjson::dom;
-constexpr std::string_view names = "reset, refuse, hang, freeze, slow, error_ratio, die_mid_stream, status";
+constexpr std::string_view names =
+    "reset, refuse, hang, freeze, slow, error_ratio, die_mid_stream, kv_lost, kv_strange, status";
 
 Status read_flag(std::string_view name, const json::element& value, bool& out) {
   if (value.get(out) != simdjson::SUCCESS) return invalid("expected true or false", std::string(name));
@@ -32,6 +33,8 @@ Status read_fault(std::string_view name, const json::element& value, InjectedFau
   if (name == "refuse") return read_flag(name, value, f.refuse);
   if (name == "hang") return read_flag(name, value, f.hang);
   if (name == "freeze") return read_flag(name, value, f.freeze);
+  if (name == "kv_lost") return read_flag(name, value, f.kv_lost);
+  if (name == "kv_strange") return read_flag(name, value, f.kv_strange);
   if (name == "slow") return read_number(name, value, 0.01, 1000, f.slow);
   if (name == "error_ratio") return read_number(name, value, 0, 1, f.error_ratio);
   if (name == "die_mid_stream") return read_number(name, value, 0, 1, f.die_mid_stream);
@@ -64,8 +67,8 @@ Status change_faults(InjectedFaults& faults, std::string_view text) {
 
 std::string faults_json(const InjectedFaults& f) {
   return fmt::format(
-      R"({{"refuse":{},"hang":{},"freeze":{},"slow":{},"error_ratio":{},"die_mid_stream":{},"status":{}}})",
-      f.refuse, f.hang, f.freeze, f.slow, f.error_ratio, f.die_mid_stream, f.status);
+      R"({{"refuse":{},"hang":{},"freeze":{},"slow":{},"error_ratio":{},"die_mid_stream":{},"kv_lost":{},"kv_strange":{},"status":{}}})",
+      f.refuse, f.hang, f.freeze, f.slow, f.error_ratio, f.die_mid_stream, f.kv_lost, f.kv_strange, f.status);
 }
 
 }  // namespace signalbox::engine_sim

@@ -16,6 +16,8 @@ struct InjectedFaults {
   double slow = 1;            ///< multiplies the time of every step
   double error_ratio = 0;     ///< of inference requests that are answered with 500
   double die_mid_stream = 0;  ///< of inference requests whose connection is reset after some tokens
+  bool kv_lost = false;       ///< KV events are numbered and kept, but not published
+  bool kv_strange = false;    ///< each batch of KV events holds one of an unknown kind
   int status = 0;             ///< 400 to 599: the answer to everything but /admin; 0: none
 
   Faults machine() const { return {.slowness = slow, .frozen = freeze}; }

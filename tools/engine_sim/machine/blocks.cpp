@@ -50,6 +50,13 @@ bool BlockPool::name(BlockId id, BlockHash hash) {
   return true;
 }
 
+std::size_t BlockPool::forget_all() {
+  const std::size_t named = by_hash_.size();
+  by_hash_.clear();
+  for (Block& block : blocks_) block.hash = 0;
+  return named;
+}
+
 void BlockPool::unlink(BlockId id) {
   Block& block = blocks_[id];
   blocks_[block.previous].next = block.next;

@@ -36,6 +36,9 @@ class BlockPool {
   /// nameless.
   bool name(BlockId id, BlockHash hash);
 
+  /// No content can be found any more; blocks in use stay in use. How many there were.
+  std::size_t forget_all();
+
   bool is_free(BlockId id) const { return blocks_[id].references == 0; }
   std::uint32_t free_blocks() const { return free_; }
   std::uint32_t used_blocks() const { return total() - free_; }

@@ -93,6 +93,8 @@ class Engine {
   Admission submit(Request request, Instant now);
   /// True if the request was live; its memory is free for the next step.
   bool cancel(RequestId id, Instant now);
+  /// Empties the prefix cache; what is in the batch goes on.
+  void reset_prefix_cache() { pool_.forget_all(); }
   /// Faults take effect at once: what remains of the step in flight is stretched or held.
   void set_faults(const Faults& faults, Instant now);
 

@@ -50,6 +50,8 @@ PlannedProcess simulated(const config::Config& config, const config::Engine& eng
   add("max-batch", profile.max_batch);
   add("step-tokens", profile.prefill_chunk);
   add("seed", simulated.seed);
+  if (!engine.kv_events.empty()) add("kv-events", engine.kv_events);
+  if (!engine.kv_replay.empty()) add("kv-replay", engine.kv_replay);
   if (!simulated.tls_certificate.empty()) {
     add("tls-certificate", simulated.tls_certificate);
     add("tls-key", simulated.tls_key);
