@@ -80,6 +80,8 @@ void put_counters(Text& text, const Readout& r, std::uint64_t late_batches) {
   counter("signalbox_router_stale_connections_total", "Pooled connections that turned out to be closed.",
           c.stale_connections);
   counter("signalbox_router_answers_total", "Answers completed.", c.answers_completed);
+  counter("signalbox_router_streams_continued_total",
+          "Streams whose engine broke that went on at another one.", c.streams_continued);
   counter("signalbox_router_streams_broken_total", "Answers that ended after their first byte by a fault.",
           c.streams_broken);
   text.family("signalbox_router_clients_left_total", "counter",

@@ -50,6 +50,7 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   out.gateway.server.stall_timeout = router.stall_timeout;
   const config::Traces& traces = process.config().traces;
   out.gateway.traces = {!traces.endpoint.empty(), traces.share, traces.limit};
+  out.gateway.continuation_bytes = static_cast<std::size_t>(router.continuation_mib) << 20;
   out.gateway.cors_origins = router.cors_origins;
   out.gateway.reader.max_body_bytes = out.gateway.server.max_body_bytes;
   out.gateway.reader.fleet_secret = fleet_secret(process);

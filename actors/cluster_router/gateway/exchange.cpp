@@ -37,7 +37,8 @@ Exchange::Exchange(Gateway& gateway, net::ResponseWriterPtr writer, const Readin
       began_(gateway.loop_.now()),
       prompt_tokens_(reading.facts.estimated_prompt_tokens()),
       charged_tokens_(key_ ? charge_of(reading.facts) : 0),
-      endpoint_(reading.endpoint) {
+      endpoint_(reading.endpoint),
+      one_stream_(reading.shape.stream && reading.shape.choices == 1 && reading.unpacked.empty()) {
   writer_->observe(this);
   ++meter_.requests;
   ++meter_.running;
@@ -94,13 +95,12 @@ void Exchange::forward(const routing::Forward& to) {
 std::unique_ptr<net::Call> Exchange::start_call(Engine& engine, const routing::Forward& to,
                                                 net::CallObserver& observer) {
   const net::Request& request = writer_->request();
+  const std::string_view body = continuing() ? continuation_->body() : std::string_view(request.body);
   const net::CallLimits limits{to.connect, to.first_byte, to.gap, to.total};
-  const Passage passage{request.body.size(), request_id_,
-                        key_ ? Credentials::of_router : Credentials::of_engine,
+  const Passage passage{body.size(), request_id_, key_ ? Credentials::of_router : Credentials::of_engine,
                         tracing::span_of(decision_, to.attempt),
                         trace_ && trace_->parent.empty() ? std::string_view(trace_->id) : std::string_view()};
-  return engine.upstream->start(engine_request(request.head, engine.door, passage), request.body, limits,
-                                observer);
+  return engine.upstream->start(engine_request(request.head, engine.door, passage), body, limits, observer);
 }
 
 void Exchange::on_answer(const http::ResponseHead& head) {
@@ -108,6 +108,9 @@ void Exchange::on_answer(const http::ResponseHead& head) {
   if (answer_.status < 400) return void(phase_ = Phase::answered);
   if (!settle_hedge(answer_.status) || !judge(answer_.status)) return;
   phase_ = Phase::error_answer;
+  if (!continuing()) return;
+  finished(AttemptEnd::succeeded);
+  break_off(502, "stream_incomplete", "the engine broke, and another one would not go on with its stream");
 }
 
 /// Shows the dispatcher the answer's status; false when it wants another answer instead.
@@ -124,10 +127,11 @@ void Exchange::on_body(std::string_view bytes) {
     return;
   }
   if (phase_ == Phase::answered && !begin_relay()) return;
-  if (request_held_ && call_->sent()) {
+  if (request_held_ && call_->sent() && !continuation_) {
     request_held_ = false;
     writer_->release_request();
   }
+  if (continuation_) return relay_events(bytes);
   answer_.watch.read(bytes);
   gateway_.counters_.body_bytes_to_clients += bytes.size();
   if (!writer_->write(bytes)) call_->pause();
@@ -135,11 +139,13 @@ void Exchange::on_body(std::string_view bytes) {
 
 /// The first byte of the body is here: from now on the client has this answer. False when the dispatcher wants another.
 bool Exchange::begin_relay() {
+  if (continuing()) return relay_rest();
   lose_hedge();
   if (!judge(answer_.status)) return false;
   first_byte_ = gateway_.loop_.now();
   gateway_.dispatcher_.first_byte(ticket_, first_byte_);
   phase_ = Phase::relaying;
+  prepare_continuation();
   answer_.lines += own_lines();
   writer_->begin_with_lines(answer_.status, answer_.lines,
                             answer_.has_length ? std::optional(answer_.length) : std::nullopt, answer_.dated);
@@ -157,10 +163,12 @@ void Exchange::on_end() {
   if (phase_ == Phase::answered && !begin_relay()) return;
   answer_.watch.finish();
   if (answer_.watch.kind() == http::AnswerWatch::Kind::sse && !answer_.watch.said_end()) {
+    if (continue_elsewhere(AttemptEnd::broken_stream)) return;
     finished(AttemptEnd::broken_stream);
     return break_off(502, "stream_incomplete",
                      "the engine ended its stream without saying that it is complete");
   }
+  if (continuation_ && !continuation_->rest().empty()) writer_->write(continuation_->rest());
   ++gateway_.counters_.answers_completed;
   finished(AttemptEnd::succeeded);
   writer_->finish();
@@ -192,6 +200,7 @@ void Exchange::on_fault(net::CallFault fault) {
   switch (phase_) {
     case Phase::error_answer: return end_error_answer();
     case Phase::relaying:
+      if (continue_elsewhere(after_first_byte(fault))) return;
       finished(after_first_byte(fault));
       return break_off(502, net::to_string(fault), net::describe(fault));
     default: return act(gateway_.dispatcher_.failed(ticket_, before_first_byte(fault), gateway_.loop_.now()));
@@ -201,8 +210,8 @@ void Exchange::on_fault(net::CallFault fault) {
 /// Ends an answer that the client has a part of: an error event in a stream, else a broken connection.
 void Exchange::break_off(int status, std::string_view reason, std::string_view message) {
   ++gateway_.counters_.streams_broken;
-  if (answer_.watch.kind() == http::AnswerWatch::Kind::sse && !answer_.has_length) {
-    const std::string_view end_of_cut_event = answer_.watch.at_boundary() ? "" : "\n\n";
+  if (continuing() || (answer_.watch.kind() == http::AnswerWatch::Kind::sse && !answer_.has_length)) {
+    const std::string_view end_of_cut_event = continuation_ || answer_.watch.at_boundary() ? "" : "\n\n";
     writer_->write(std::string(end_of_cut_event).append(http::openai_error_event(status, reason, message)));
     writer_->finish();
   } else {
@@ -212,6 +221,10 @@ void Exchange::break_off(int status, std::string_view reason, std::string_view m
 }
 
 void Exchange::refuse(const routing::Refuse& no) {
+  if (continuing()) {
+    settle(prompt_tokens_ + static_cast<double>(continuation_->tokens()));
+    return break_off(no.status, name_of(no.reason), sentence_of(no.reason));
+  }
   ++gateway_.counters_.refused;
   settle(0);
   const bool unknown_model = no.reason == schema::RefuseReason::unknown_model;
@@ -239,6 +252,12 @@ void Exchange::finished(AttemptEnd end) {
     usage.output_tokens = told->completion_tokens;
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
     if (trace_) trace_->input_tokens = told->prompt_tokens, trace_->output_tokens = told->completion_tokens;
+  }
+  if (continuing()) {  // what the first engine said was prompt to the second
+    const std::uint64_t given = continuation_->given_tokens();
+    usage.output_tokens += given;
+    usage.prompt_tokens -= std::min(usage.prompt_tokens, given);
+    usage.cached_tokens.reset();
   }
   settle(end == AttemptEnd::succeeded && answer_.status >= 400
              ? 0

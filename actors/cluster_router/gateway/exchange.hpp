@@ -6,6 +6,7 @@
 
 #include "actors/cluster_router/gateway/answer_start.hpp"
 #include "actors/cluster_router/gateway/api_keys.hpp"
+#include "actors/cluster_router/gateway/continuation.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
 #include "actors/cluster_router/gateway/hedge.hpp"
 #include "actors/cluster_router/gateway/meters.hpp"
@@ -56,6 +57,11 @@ class Exchange final : public net::Disposable,
   void forward(const routing::Forward& forward);
   std::unique_ptr<net::Call> start_call(Engine& engine, const routing::Forward& to,
                                         net::CallObserver& observer);
+  void prepare_continuation();
+  bool continue_elsewhere(schema::AttemptEnd end);
+  bool relay_rest();
+  void relay_events(std::string_view bytes);
+  bool continuing() const { return continuation_ && continuation_->started(); }
   bool settle_hedge(std::uint16_t status);
   void lose_hedge();
   void promote_hedge(schema::AttemptEnd end, std::uint16_t status);
@@ -75,7 +81,8 @@ class Exchange final : public net::Disposable,
   net::ResponseWriterPtr writer_;
   std::shared_ptr<Engine> engine_;
   std::unique_ptr<net::Call> call_;
-  std::shared_ptr<Hedge> hedge_;  ///< null: no second attempt is meant
+  std::unique_ptr<Continuation> continuation_;  ///< null: this stream cannot go on elsewhere
+  std::shared_ptr<Hedge> hedge_;                ///< null: no second attempt is meant
   std::shared_ptr<const std::string> snapshot_;
   std::shared_ptr<ApiKeyState> key_;
   std::unique_ptr<tracing::Trace> trace_;  ///< null: not traced
@@ -95,6 +102,7 @@ class Exchange final : public net::Disposable,
   std::uint32_t attempt_ = 0;   ///< number of the one that call_ is
   Phase phase_ = Phase::waiting;
   http::Endpoint endpoint_;
+  bool one_stream_ = false;  ///< of one choice
   bool request_held_ = true;
 };
 

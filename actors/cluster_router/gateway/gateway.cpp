@@ -61,6 +61,7 @@ Gateway::Gateway(net::Loop& loop, GatewayOptions options)
       cors_(options_.cors_origins),
       engines_(loop),
       snapshot_text_(std::make_shared<const std::string>("none")),
+      continuations_{options_.continuation_bytes},
       sampler_(options_.traces),
       wake_(loop, [this] { pump(); }),
       handed_over_(loop, [this] { stop_taking(); }),

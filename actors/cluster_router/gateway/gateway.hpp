@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "actors/cluster_router/gateway/api_keys.hpp"
+#include "actors/cluster_router/gateway/continuation.hpp"
 #include "actors/cluster_router/gateway/cors.hpp"
 #include "actors/cluster_router/gateway/engines.hpp"
 #include "actors/cluster_router/gateway/meters.hpp"
@@ -30,8 +31,9 @@ struct GatewayOptions {
   std::vector<std::string> cors_origins;
   tracing::SamplerOptions traces;
   std::function<void()>
-      on_open;                ///< called once, on the loop's thread, when clients are accepted; may be empty
-  bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
+      on_open;  ///< called once, on the loop's thread, when clients are accepted; may be empty
+  std::size_t continuation_bytes = 0;  ///< for streams that may go on at another engine; 0: none does
+  bool hide_engines = false;           ///< x-signalbox-engine carries the engine's number instead of its name
 };
 
 /// Totals since the start.
@@ -47,6 +49,7 @@ struct GatewayCounters {
   std::uint64_t hedges_won = 0;         ///< of these, those that answered first
   std::uint64_t stale_connections = 0;  ///< pooled connections that turned out to be closed
   std::uint64_t answers_completed = 0;
+  std::uint64_t streams_continued = 0;       ///< went on at another engine
   std::uint64_t streams_broken = 0;          ///< ended by an error event or a reset after their first byte
   std::uint64_t clients_left_waiting = 0;    ///< before the first byte
   std::uint64_t clients_left_streaming = 0;  ///< after it
@@ -122,6 +125,7 @@ class Gateway final : private net::HttpHandler {
   Engines engines_;
   std::vector<std::unique_ptr<Exchange>> exchanges_;  ///< by Ticket::slot
   std::shared_ptr<const std::string> snapshot_text_;  ///< for x-signalbox-snapshot
+  ContinuationMemory continuations_;
   GatewayCounters counters_;
   std::map<EngineName, routing::EngineProblem> problems_;
   Meters meters_;

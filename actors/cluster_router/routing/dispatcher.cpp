@@ -61,6 +61,19 @@ void Dispatcher::finished(Ticket ticket, AttemptEnd end, const Usage& usage, Ins
   state_->finished(*request, ticket, end, usage, now);
 }
 
+bool Dispatcher::may_continue(Ticket ticket) const {
+  const OpenRequest* request = state_->find(ticket);
+  return request != nullptr && state_->may_continue(*request);
+}
+
+std::optional<Forward> Dispatcher::continue_stream(Ticket ticket, AttemptEnd end, std::uint64_t tokens,
+                                                   bool chat, Instant now) {
+  OpenRequest* request = state_->find(ticket);
+  if (request == nullptr || request->phase != Phase::answering || request->first_byte == never_yet)
+    return std::nullopt;
+  return state_->continue_stream(*request, end, tokens, chat, now);
+}
+
 void Dispatcher::client_left(Ticket ticket, Instant now) {
   if (OpenRequest* request = state_->find(ticket)) state_->client_left(*request, ticket, now);
 }

@@ -85,6 +85,12 @@ class Dispatcher {
   /// The attempt ended after its head. `end`: succeeded when the body came to its end, whatever the status; else
   /// broken_stream, gap_timeout or total_timeout. Ask next_ready() afterwards.
   void finished(Ticket ticket, schema::AttemptEnd end, const Usage& usage, Instant now);
+  /// The policy lets this answer's stream go on at another engine, should its own break.
+  bool may_continue(Ticket ticket) const;
+  /// Its engine broke after about `tokens` tokens of the answer: where to ask for the rest, if anywhere; then head() and what
+  /// follows it are of that attempt. Nothing: the attempt is not over yet, say finished(). `chat`: of a chat completion.
+  std::optional<Forward> continue_stream(Ticket ticket, schema::AttemptEnd end, std::uint64_t tokens,
+                                         bool chat, Instant now);
   /// The client closed its connection. In any phase, waiting included. Ask next_ready() afterwards.
   void client_left(Ticket ticket, Instant now);
   /// The router is being stopped: new requests are refused, what is here goes on.

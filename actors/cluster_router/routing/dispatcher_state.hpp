@@ -118,6 +118,9 @@ struct Dispatcher::State {
   }
   void finished(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, const Usage& usage, Instant now);
   void client_left(OpenRequest& request, Ticket ticket, Instant now);
+  bool may_continue(const OpenRequest& request) const;
+  std::optional<Forward> continue_stream(OpenRequest& request, schema::AttemptEnd end, std::uint64_t tokens,
+                                         bool chat, Instant now);
   std::optional<Verdict> retry(OpenRequest& request, Ticket ticket, schema::AttemptEnd end, Instant now);
   void end_attempt(OpenRequest& request, schema::AttemptEnd end, std::uint64_t output_tokens, Instant now);
   void learn(const OpenRequest& request, const Usage& usage);

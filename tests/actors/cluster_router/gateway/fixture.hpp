@@ -46,6 +46,7 @@ inline Routes routes_to(const std::string& policy_text, const std::vector<std::s
     row.rack = DomainName("rack" + std::to_string(i));
     row.url = "http://" + addresses[i];
     row.models = {ModelName("m")};
+    row.kind = EngineKind::vllm;
     row.step_s = 0.01, row.per_sequence_s = 0.001, row.per_prefill_token_s = 1e-5;
     row.kv_tokens = 1e5, row.max_batch = 16;
     if (edit) edit(row);
@@ -66,12 +67,13 @@ struct GatewayFixture {
   std::unique_ptr<Gateway> gateway;
 
   explicit GatewayFixture(std::size_t count = 2, std::string policy_text = test_policy,
-                          net::ServerSettings server = {}) {
+                          net::ServerSettings server = {}, std::size_t continuation_bytes = 0) {
     for (std::size_t i = 0; i < count; ++i) engines.push_back(std::make_unique<net::ScriptedServer>(loop));
     GatewayOptions options;
     options.dispatcher.cluster = ClusterName("c1");
     options.dispatcher.router = ProcessName("r1");
     options.server = server;
+    options.continuation_bytes = continuation_bytes;
     gateway = std::make_unique<Gateway>(loop, options);
     BOOST_REQUIRE(gateway->listen(*net::resolve("127.0.0.1", 0)).has_value());
     adopt(policy_text);

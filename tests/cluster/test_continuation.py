@@ -1,0 +1,88 @@
+"""A stream whose engine is killed goes on at another one, where its class may: the client has one whole answer."""
+
+import http.client
+import json
+import urllib.parse
+
+import pytest
+
+from fleet import EXAMPLES, example, wait_for
+
+ASKED = {"model": "m-large", "messages": [{"role": "user", "content": "tell me everything"}], "max_tokens": 150, "ignore_eos": True,
+         "stream": True, "stream_options": {"include_usage": True}}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory, request):
+    from fleet import Fleet, stop_all
+    config = example("laptop.toml")
+    for engine in config["engine"]:
+        engine["simulated"]["seed"] = 5  # all would say the same
+    policy = (EXAMPLES / config["policy"]).read_text()
+    policy = policy.replace("class chat {", "class chat {\n  continue streams")
+    fleet = Fleet(tmp_path_factory.mktemp("continuation") / "fleet", config, policy)
+    try:
+        yield fleet.up()
+    finally:
+        stop_all([fleet], request.node)
+
+
+class Stream:
+    """A stream under way, read event by event."""
+
+    def __init__(self, url: str, body: dict):
+        address = urllib.parse.urlsplit(url)
+        self.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+        self.connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200
+        self.engine = self.answer.getheader("x-signalbox-engine")
+        self.decision = self.answer.getheader("x-signalbox-decision")
+        self.events, self.comments = [], []
+
+    def read(self, until: int | None = None) -> "Stream":
+        while until is None or len(self.events) < until:
+            line = self.answer.readline().decode()
+            if not line:
+                break
+            if line.startswith(":"):
+                self.comments.append(line.strip())
+            if line.startswith("data: "):
+                self.events.append(line[6:].strip())
+        return self
+
+    def text(self) -> str:
+        parsed = [json.loads(event) for event in self.events if event != "[DONE]"]
+        return "".join(choice["delta"].get("content") or "" for event in parsed for choice in event["choices"])
+
+    def usage(self) -> dict:
+        return next(u for event in reversed(self.events) if event != "[DONE]" and (u := json.loads(event).get("usage")))
+
+
+def test_a_killed_engines_stream_is_whole(fleet):
+    url = fleet.url("router-east")
+    undisturbed = Stream(url, ASKED).read()
+    assert undisturbed.events[-1] == "[DONE]" and not undisturbed.comments
+    for _ in range(2):
+        stream = Stream(url, ASKED).read(until=12)
+        before = fleet.pid(stream.engine)
+        fleet.kill(stream.engine)
+        stream.read()
+        assert stream.events[-1] == "[DONE]", stream.events[-3:]
+        assert stream.text() == undisturbed.text()
+        assert len(stream.comments) == 1 and "continued after" in stream.comments[0] and stream.engine not in stream.comments[0].split()
+        assert {json.loads(e)["id"] for e in stream.events if e != "[DONE]"} == {json.loads(stream.events[0])["id"]}
+        for part in ("prompt_tokens", "completion_tokens", "total_tokens"):
+            assert stream.usage()[part] == undisturbed.usage()[part], part
+        record = json.loads(fleet.signalbox("explain", stream.decision, "--json").stdout)
+        assert record["continued"] == 1
+        assert [a["end"] for a in record["attempts"]] == ["broken_stream", "succeeded"]
+        assert "continued the stream" in fleet.signalbox("explain", stream.decision).stdout
+        wait_for("the engine is back", lambda: fleet.processes()[stream.engine]["pid"] not in (None, before), 30)
+
+
+def test_what_asks_for_more_than_text_ends_with_an_error(fleet):
+    stream = Stream(fleet.url("router-west"), {**ASKED, "logprobs": True}).read(until=5)
+    fleet.kill(stream.engine)
+    stream.read()
+    assert json.loads(stream.events[-1])["error"] and not stream.comments
