@@ -17,7 +17,10 @@ constexpr Duration tidy_every = 1s;
 constexpr Duration router_lifetime = 5s;
 constexpr Duration interest_lifetime = 10s;
 constexpr auto old_alert = kit::AlertName::snapshot_old, refused_alert = kit::AlertName::snapshot_refused,
-               untrusted_alert = kit::AlertName::engine_untrusted;
+               untrusted_alert = kit::AlertName::engine_untrusted,
+               budget_alert = kit::AlertName::retry_budget_empty, shed_alert = kit::AlertName::critical_shed;
+/// An alert on what happens now and then stands for so long after the last time.
+constexpr Duration calm_after = 10s;
 
 std::string bytes_of(const schema::Message& message) {
   const schema::Bytes bytes = codec::encode(message);
@@ -218,6 +221,7 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
   const routing::Batch& batch = std::get<BatchIn>(input).batch;
   watch_identities(batch, now, effects);
   if (batch.policy.is_zero()) return;  // of a loop that had no view yet
+  watch_traffic(batch, now, effects);
   if (reports_.is_foreign(batch)) report(now, effects);
   reports_.add(batch);
   sent_.add_own(batch.sent, batch.table, batch.block_bytes);
@@ -244,6 +248,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
     verdicts_.forget_old(now);
     sent_.forget_old(now);
     watch_age(now, effects);
+    calm_down(now, effects);
     alerts_.repeat_due(now, effects);
     tidy_due_ = now + tidy_every;
   }
@@ -360,6 +365,30 @@ void Machine::watch_age(Instant now, Effects& effects) {
 }
 
 /// Raised while an engine shows another certificate than the fleet table names: it is served again, or it has left the table.
+void Machine::watch_traffic(const routing::Batch& batch, Instant now, Effects& effects) {
+  if (batch.retries_denied > 0) {
+    budget_empty_at_ = now;
+    alerts_.raise(budget_alert,
+                  "requests fail that might have been answered elsewhere: the budget for retries is used up",
+                  options_.id.str(), now, effects);
+  }
+  if (!plans_.policy() || plans_.policy()->hash != batch.policy) return;
+  const auto& classes = plans_.policy()->classes;
+  for (const schema::DemandRow& row : batch.demand) {
+    if (row.shed == 0 || row.request_class.at() >= classes.size()) continue;
+    const auto& shed = classes[row.request_class.at()];
+    if (shed.criticality != Criticality::critical) continue;
+    critical_shed_at_ = now;
+    alerts_.raise(shed_alert, fmt::format("requests of the critical class {} are refused", shed.name),
+                  options_.id.str(), now, effects);
+  }
+}
+
+void Machine::calm_down(Instant now, Effects& effects) {
+  if (budget_empty_at_ < now - calm_after) alerts_.clear(budget_alert, effects);
+  if (critical_shed_at_ < now - calm_after) alerts_.clear(shed_alert, effects);
+}
+
 void Machine::watch_identities(const routing::Batch& batch, Instant now, Effects& effects) {
   for (const routing::EngineProblem& problem : batch.problems) {
     if (!problem.untrusted) {

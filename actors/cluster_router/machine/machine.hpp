@@ -108,6 +108,8 @@ class Machine {
   routing::ViewInputs inputs(Instant now);
   void overrule(const std::vector<kit::Accusation>& accusations, routing::ViewInputs& inputs, Instant now);
   void watch_age(Instant now, Effects& effects);
+  void watch_traffic(const routing::Batch& batch, Instant now, Effects& effects);
+  void calm_down(Instant now, Effects& effects);
   void watch_identities(const routing::Batch& batch, Instant now, Effects& effects);
   Instant next_due(Instant now) const;
   /// Asks for a new view, at once or with the next readings.
@@ -132,6 +134,7 @@ class Machine {
   Instant view_due_ = end_of_time, keep_due_ = end_of_time;
   Instant report_due_ = never_yet, share_due_ = never_yet, tidy_due_ = never_yet;
   Instant reported_at_ = never_yet;
+  Instant budget_empty_at_ = never_yet, critical_shed_at_ = never_yet;  ///< last
   bool started_ = false;
   GatewayState gateway_;
 };

@@ -36,6 +36,8 @@ struct Batch {
   std::uint32_t block_bytes = 0;
   std::uint64_t sent_dropped = 0;       ///< sent rows that found no place
   std::vector<EngineProblem> problems;  ///< the latest of each engine that has one
+  std::uint64_t retries_denied =
+      0;  ///< failed attempts that only the retry budget kept from being tried again
   std::uint32_t open = 0;
   std::uint32_t waiting = 0;
   std::vector<schema::DecisionRecord> records;  ///< decisions that ended, where somebody listens

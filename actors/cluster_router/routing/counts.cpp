@@ -146,6 +146,7 @@ void Counts::drain(const LoadTable& loads, const Penalties& penalties, Instant n
   served_.clear();
   batch.sent = std::exchange(sent_, {});
   batch.sent_dropped = std::exchange(sent_dropped_, 0);
+  batch.retries_denied = std::exchange(retries_denied_, 0);
 }
 
 }  // namespace signalbox::routing

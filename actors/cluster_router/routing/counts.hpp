@@ -34,6 +34,7 @@ class Counts {
   schema::DemandRow& demand(ClassIndex request_class) { return demand_[request_class.at()]; }
   void connected(EngineIndex engine, Duration took);
   void ended(const EndedAttempt& attempt);
+  void retry_denied() { ++retries_denied_; }
   /// The blocks of a prompt that went to this engine: its tail first, so that its head is forgotten last.
   void sent(EngineIndex engine, std::span<const std::uint64_t> blocks);
 
@@ -55,7 +56,7 @@ class Counts {
   std::vector<PerEngine> engines_;
   std::unordered_map<std::uint64_t, schema::ServedRow> served_;  ///< by class and engine
   std::vector<schema::SentRow> sent_;
-  std::uint64_t sent_dropped_ = 0;
+  std::uint64_t sent_dropped_ = 0, retries_denied_ = 0;
 };
 
 }  // namespace signalbox::routing

@@ -91,7 +91,9 @@ std::optional<Verdict> Dispatcher::State::retry(OpenRequest& request, Ticket tic
                              request.stateful,
                              now - request.arrived,
                              request.deadline - request.arrived};
-  if (may_retry(view->policy->retry, failed, budget) != RetryAnswer::yes) return std::nullopt;
+  const RetryAnswer may = may_retry(view->policy->retry, failed, budget);
+  if (may == RetryAnswer::no_budget) counts.retry_denied();
+  if (may != RetryAnswer::yes) return std::nullopt;
   if (request.deadline <= now || request.ask.pinned.valid()) return std::nullopt;
   if (!request.ask.request_class.valid()) return std::nullopt;  // the policy in force has no such class
   if (request.engine.valid() && !request.tried.push(request.engine)) return std::nullopt;

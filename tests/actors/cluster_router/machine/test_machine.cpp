@@ -62,3 +62,38 @@ BOOST_AUTO_TEST_CASE(decisions_are_handed_out_only_while_somebody_listens) {
   BOOST_TEST((wanted(4s) == routing::Publish{false, true}));
   BOOST_TEST((wanted(20s) == routing::Publish{}), "a forwarder that says nothing more wants nothing");
 }
+
+BOOST_AUTO_TEST_CASE(what_clients_suffer_from_raises_alerts_that_clear_when_it_is_over) {
+  Machine machine = driver(Kept{tests::small_policy_text(), {}, {}}).make();
+  std::vector<schema::Alert> alerts;
+  const auto collect = [&](Machine::Effects&& effects) {
+    for (const auto& message : effects.publish)
+      if (const auto* alert = std::get_if<schema::Alert>(&message)) alerts.push_back(*alert);
+  };
+  const auto wake = [&](Duration at) {
+    Machine::Effects effects;
+    machine.on_wake(instant_at(at), effects);
+    collect(std::move(effects));
+  };
+  const auto tell = [&](std::uint64_t denied, ClassIndex shed, Duration at) {
+    routing::Batch batch;
+    batch.policy = tests::small_policy().hash;
+    batch.retries_denied = denied;
+    batch.demand.push_back({.request_class = shed, .offered = 3, .shed = 2});
+    Machine::Effects effects;
+    machine.on(Machine::Input(BatchIn{batch}), instant_at(at), effects);
+    collect(std::move(effects));
+  };
+  wake(0s);
+  tell(0, ClassIndex(1), 1s);  // batch is sheddable
+  BOOST_TEST(alerts.empty());
+  tell(2, ClassIndex(0), 2s);
+  BOOST_TEST_REQUIRE(alerts.size() == 2u);
+  BOOST_TEST(alerts[0].name.str() == "retry-budget-empty");
+  BOOST_TEST(alerts[1].name.str() == "critical-shed");
+  BOOST_TEST(alerts[1].summary == "requests of the critical class chat are refused");
+  for (int s = 3; s < 12; ++s) wake(std::chrono::seconds(s));
+  for (const auto& alert : alerts) BOOST_TEST(alert.raised);  // a while after, too
+  for (int s = 12; s < 15; ++s) wake(std::chrono::seconds(s));
+  for (std::size_t last = 1; last <= 2; ++last) BOOST_TEST(!alerts[alerts.size() - last].raised);
+}

@@ -217,6 +217,21 @@ BOOST_AUTO_TEST_CASE(a_plan_that_admits_none_sheds_while_an_engine_lives_and_lac
   BOOST_TEST(refused.status == 503);
 }
 
+BOOST_AUTO_TEST_CASE(failures_that_only_the_budget_keeps_from_another_try_are_counted) {
+  Simple fleet(5);
+  fleet.policy.retry.budget_ratio = 0;
+  fleet.policy.retry.budget_burst = 2;
+  Dispatcher d = fleet.start();
+  int refused = 0;
+  for (int i = 0; i < 5; ++i) {
+    const Begun begun = d.begin(request("t"), at(1));
+    refused += std::holds_alternative<Refuse>(d.failed(begun.ticket, AttemptEnd::connect_error, at(1)));
+  }
+  BOOST_TEST(refused == 3);
+  BOOST_TEST(d.drain(at(2)).retries_denied == 3u);
+  BOOST_TEST(d.drain(at(3)).retries_denied == 0u);
+}
+
 BOOST_AUTO_TEST_CASE(a_pinned_request_goes_to_its_engine_even_while_that_is_drained_and_nowhere_else) {
   Simple fleet(5);
   fleet.verdict(EngineIndex(3), HealthState::draining);
