@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "actors/global_optimizer/etcd/client.hpp"
 #include "actors/global_optimizer/machine/machine.hpp"
 #include "actors/global_optimizer/solver_thread.hpp"
 #include "actors/kit/fleet/table.hpp"
@@ -44,7 +45,18 @@ Options machine_options(const kit::Process& process) {
                                 3 * std::min(config.intervals.beat, config.intervals.keep_alive));
   out.keep_alive = config.intervals.keep_alive;
   out.kept_term = process.state().read(Machine::term_name);
+  if (config.control.coordination == config::Coordination::etcd)
+    out.etcd = TenureOptions{config.control.lease};
   return out;
+}
+
+/// Null without etcd.
+std::shared_ptr<EtcdClient> etcd_client(const kit::Process& process) {
+  const config::Control& control = process.config().control;
+  if (control.coordination != config::Coordination::etcd) return nullptr;
+  return std::make_shared<EtcdClient>(EtcdOptions{control.etcd, control.etcd_authorities,
+                                                  control.etcd_certificate, control.etcd_key,
+                                                  etcd_keys(process.config().fleet), process.id().str()});
 }
 
 }  // namespace
@@ -57,8 +69,12 @@ Status start(kit::Process& process) {
   auto thread = std::make_shared<SolverThread>(child_options(process), solve_options(process));
   process.host<Machine>(
       "global-optimizer", [&process] { return Machine(machine_options(process)); },
-      [thread](const Solve& solve, const kit::Teller<Machine>& tell) {
-        thread->submit(solve, [tell](Machine::Input answer) { tell(std::move(answer)); });
+      [thread, etcd = etcd_client(process)](const Machine::Command& command,
+                                            const kit::Teller<Machine>& tell) {
+        if (const auto* solve = std::get_if<Solve>(&command))
+          thread->submit(*solve, [tell](Machine::Input answer) { tell(std::move(answer)); });
+        else
+          etcd->ask(std::get<AskEtcd>(command), [tell](EtcdAnswer answer) { tell(std::move(answer)); });
       });
   return {};
 }

@@ -70,6 +70,7 @@ class Builder {
  private:
   void top();
   void control();
+  void coordination(const Section& s);
   void intervals();
   void router();
   void traces();
@@ -112,6 +113,28 @@ void Builder::control() {
   c.feedback_delay = static_cast<std::uint32_t>(s.integer("feedback_delay"));
   c.solve_iterations = static_cast<std::uint32_t>(s.integer("solve_iterations"));
   c.solve_memory_mib = s.integer("solve_memory");
+  coordination(s);
+}
+
+void Builder::coordination(const Section& s) {
+  Control& c = config_.control;
+  c.coordination = value_of<Coordination>(s.text("coordination")).value_or(Coordination::embedded);
+  c.lease = s.duration("lease");
+  c.etcd_authorities = path(s.text("etcd_authorities"));
+  c.etcd_certificate = path(s.text("etcd_certificate"));
+  c.etcd_key = path(s.text("etcd_key"));
+  for (const std::string& member : s.list("etcd"))
+    if (auto url = resolve_url(member, config_.port_base))
+      c.etcd.push_back(*std::move(url));
+    else
+      s.mistake("etcd", url.error().what, url.error().hint);
+  if (c.coordination == Coordination::etcd && c.etcd.empty())
+    s.mistake("coordination", "'control.coordination' is etcd, and no member of etcd is named",
+              "write etcd = [\"http://HOST:2379\", ...]");
+  if (s.has("etcd_certificate") != s.has("etcd_key"))
+    s.mistake("etcd_certificate",
+              "one of 'control.etcd_certificate' and 'control.etcd_key' without the other",
+              "give both files, or neither");
 }
 
 void Builder::intervals() {

@@ -57,6 +57,22 @@ constexpr std::array setting_rows{
             "The most iterations of one solve; the best plan found by then is taken."},
     Setting{"control", "solve_memory", T::integer, "MiB", "1024", false, 64, 1e6, "",
             "The most memory of the solving child process."},
+    Setting{"control", "coordination", T::choice, "", "embedded", false, none, none, "embedded|etcd",
+            "How optimizers agree on their leader: over the bus, or by a lease in etcd."},
+    Setting{"control", "etcd", T::list, "", "", false, none, none, "",
+            "The members of etcd, as http://host:port or https://host:port."},
+    Setting{
+        "control", "etcd_authorities", T::text, "", "", false, none, none, "",
+        "A PEM file, relative to this one: who may vouch for etcd's certificates; the system's authorities "
+        "unless given."},
+    Setting{"control", "etcd_certificate", T::text, "", "", false, none, none, "",
+            "A PEM file: the certificate that optimizers show to etcd."},
+    Setting{"control", "etcd_key", T::text, "", "", false, none, none, "",
+            "That certificate's private key, a PEM file without passphrase."},
+    Setting{"control", "lease", T::duration, "s", "2s", false, 1, 600, "",
+            "etcd: a leader that could not renew its lease for this long is replaced. Whole seconds; etcd "
+            "itself allows none "
+            "shorter than one and a half of its own elections."},
 
     Setting{"intervals", "scrape", T::duration, "s", "500ms", false, 0.02, 60, "",
             "An engine-proxy reads an engine."},

@@ -52,6 +52,8 @@ std::string summary(const Config& c) {
       duration_text(c.control.period), duration_text(c.control.leader_timeout), c.control.feedback_gain,
       c.control.feedback_smoothing, c.control.feedback_delay, c.control.solve_iterations,
       c.control.solve_memory_mib);
+  put("coordination {} etcd {} lease {}", name_of(c.control.coordination), fmt::join(c.control.etcd, ","),
+      duration_text(c.control.lease));
   put("intervals scrape {} beat {} report {} share {} keep_alive {} watchdog {}",
       duration_text(c.intervals.scrape), duration_text(c.intervals.beat), duration_text(c.intervals.report),
       duration_text(c.intervals.share), duration_text(c.intervals.keep_alive),

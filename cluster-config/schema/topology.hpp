@@ -24,6 +24,10 @@ enum class ControlKind : std::uint8_t {
   optimizer,  ///< processes of role global-optimizer
   feedback,   ///< processes of role feedback-balancer
 };
+enum class Coordination : std::uint8_t {
+  embedded,  ///< optimizers agree on their leader over the bus
+  etcd,      ///< a lease in etcd makes the leader
+};
 
 /// Where a declaration stands in the file, counted from 1.
 struct Place {
@@ -118,6 +122,10 @@ struct Control {
   std::uint32_t feedback_delay = 0;  ///< feedback only: periods by which the scores lag
   std::uint32_t solve_iterations = 0;
   std::uint64_t solve_memory_mib = 0;
+  Coordination coordination = Coordination::embedded;
+  std::vector<std::string> etcd;                             ///< http(s)://host:port of its members
+  std::string etcd_authorities, etcd_certificate, etcd_key;  ///< PEM files; empty: the system's, none, none
+  Duration lease{};  ///< etcd: without renewal a leader is one no more after it
 };
 
 struct Intervals {
@@ -248,6 +256,14 @@ struct EnumTable<config::ControlKind> {
   static constexpr std::array rows{
       EnumRow{"optimizer", "the global optimizer solves for the weights"},
       EnumRow{"feedback", "the legacy balancer nudges the weights after smoothed scores"},
+  };
+};
+
+template <>
+struct EnumTable<config::Coordination> {
+  static constexpr std::array rows{
+      EnumRow{"embedded", "optimizers agree on their leader over the bus"},
+      EnumRow{"etcd", "a lease in etcd makes the leader"},
   };
 };
 

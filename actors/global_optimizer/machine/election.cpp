@@ -82,8 +82,12 @@ Instant Election::due(Instant now) const {
 
 bool Election::should_stand(Instant now) const { return now >= due(now); }
 
-Term Election::stand(Instant now) {
-  term_ = {std::max(term_.counter, kit::first_counter(options_.epoch)) + 1, options_.id};
+std::uint64_t Election::next_counter() const {
+  return std::max(term_.counter, kit::first_counter(options_.epoch)) + 1;
+}
+
+Term Election::take(std::uint64_t counter, Instant now) {
+  term_ = {counter, options_.id};
   leads_ = true;
   newest_ = {};
   heard_at_ = progress_at_ = now;

@@ -34,7 +34,11 @@ class Election {
   /// Whether the time has come to stand; then call stand().
   bool should_stand(Instant now) const;
   /// Takes the next term; the caller makes it durable before anything is said.
-  Term stand(Instant now);
+  Term stand(Instant now) { return take(next_counter(), now); }
+  /// Leads in a term of this counter, which nobody else has.
+  Term take(std::uint64_t counter, Instant now);
+  /// Above all terms that were heard of.
+  std::uint64_t next_counter() const;
   /// Gives leadership up and does not stand for `rest`.
   void resign(Instant now, Duration rest);
 

@@ -56,7 +56,13 @@ Machine::Machine(Options options)
     : options_(std::move(options)), table_(std::make_shared<const schema::FleetTable>(options_.table)) {}
 
 void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
-  if (election_ && election_->hear(delivery, now)) stepped_down(now, effects);
+  coordinate(now, effects);
+  if (election_ && election_->hear(delivery, now))
+    stepped_down(
+        fmt::format("term {} of {} is higher", election_->term().counter, election_->term().optimizer), now,
+        effects);
+  if (tenure_ && election_->leads() && delivery.envelope.source != options_.id)
+    echo_.hear(delivery, {election_->term(), sequence_}, now);
   if (picture_.hear(delivery, now) && election_ && election_->leads())
     plan_due_ = std::min(plan_due_, now + react);
   if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
@@ -144,12 +150,21 @@ void Machine::on_wake(Instant now, Effects& effects) {
     election_.emplace(ElectionOptions{options_.id, options_.epoch, number_in(options_.kept_term),
                                       options_.leader_timeout, options_.period},
                       now);
+  if (options_.etcd && !tenure_) {
+    tenure_.emplace(*options_.etcd);
+    tenure_->resign(now, options_.leader_timeout);  // it listens first, and learns the highest term
+  }
+  coordinate(now, effects);
   if (now >= keep_due_) {  // alone: if it fails, nothing else is dropped with it
     keep_due_ = end_of_time;
     keep_term(Keeping::again, effects);
     return effects.wake_at(next_due(now));
   }
-  if (election_->should_stand(now)) lead(now, effects);
+  if (!tenure_ && election_->should_stand(now)) {
+    nobody_else_led_ =
+        could_not_lead_at_ != end_of_time && !election_->heard_leader_since(could_not_lead_at_);
+    lead(election_->stand(now), now, effects);
+  }
   if (now >= table_due_) {
     effects.say(*table_);
     table_due_ = now + table_every;
@@ -160,19 +175,19 @@ void Machine::on_wake(Instant now, Effects& effects) {
   if (now >= tidy_due_) {
     picture_.forget_old(now);
     calibrate(now, effects);
+    watch_etcd(now, effects);
     alerts_.repeat_due(now, effects);
     tidy_due_ = now + tidy_every;
   }
   effects.wake_at(next_due(now));
 }
 
-/// Its term is durable before anything is said in it: Effects::persist comes first.
-void Machine::lead(Instant now, Effects& effects) {
-  nobody_else_led_ = could_not_lead_at_ != end_of_time && !election_->heard_leader_since(could_not_lead_at_);
-  const Term term = election_->stand(now);
+/// Its term is durable before anything is said in it: Effects::persist comes first. In etcd it is that already.
+void Machine::lead(Term term, Instant now, Effects& effects) {
   own_counter_ = term.counter;
   keep_due_ = end_of_time;
-  keep_term(Keeping::to_lead, effects);
+  if (!tenure_) keep_term(Keeping::to_lead, effects);
+  echo_.begin(now);
   effects.note("leads", fmt::format("term {}", term.counter));
   sequence_ = 0;
   failed_solves_ = 0;
@@ -184,10 +199,10 @@ void Machine::lead(Instant now, Effects& effects) {
   table_due_ = plan_due_ = alive_due_ = now;
 }
 
-void Machine::stepped_down(Instant now, Effects& effects) {
+void Machine::stepped_down(std::string why, Instant now, Effects& effects) {
+  if (tenure_) tenure_->resign(now, Duration::zero());
   rehearse_due_ = now + rehearse_periods * options_.period;
-  effects.note("stepped_down", fmt::format("term {} of {} is higher", election_->term().counter,
-                                           election_->term().optimizer));
+  effects.note("stepped_down", std::move(why));
   table_due_ = plan_due_ = alive_due_ = end_of_time;
   in_flight_.reset();
   holding_ = false;
@@ -197,6 +212,7 @@ void Machine::stepped_down(Instant now, Effects& effects) {
 void Machine::resign(std::string_view why, Instant now, Effects& effects) {
   effects.note("resigned", std::string(why), schema::Severity::warning);
   election_->resign(now, 5 * options_.leader_timeout);
+  if (tenure_) tenure_->resign(now, 5 * options_.leader_timeout);
   rehearse_due_ = now + rehearse_periods * options_.period;
   table_due_ = plan_due_ = alive_due_ = end_of_time;
   in_flight_.reset();
@@ -268,11 +284,20 @@ void Machine::ask_solver(Facts facts, optimizer::BuiltProblem built, double hear
   if (solved_)
     warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built.problem),
             optimizer::carried_shed(solved_->problem, solved_->plan, built.problem)};
-  effects.command({++number_, built.problem, std::move(warm)});
+  effects.command(Solve{++number_, built.problem, std::move(warm)});
   in_flight_ = InFlight{number_, std::move(facts), std::move(built), heard, now, rehearsal};
 }
 
 void Machine::on(const Input& input, Instant now, Effects& effects) {
+  coordinate(now, effects);
+  if (const auto* answer = std::get_if<EtcdAnswer>(&input))
+    hear_etcd(*answer, now, effects);
+  else
+    hear_solver(input, now, effects);
+  effects.wake_at(next_due(now));
+}
+
+void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   const std::uint64_t number = std::visit([](const auto& i) { return i.number; }, input);
   if (!in_flight_ || in_flight_->number != number) return;  // given up meanwhile
   InFlight flight = *std::exchange(in_flight_, std::nullopt);
@@ -298,7 +323,6 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
       solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
     }
   }
-  effects.wake_at(next_due(now));
 }
 
 void Machine::solve_failed(std::string_view fault, const std::string& detail, const Facts& facts,
@@ -377,7 +401,7 @@ std::map<ClusterName, WeightMap> Machine::weights_in_force() const {
 }
 
 Instant Machine::next_due(Instant now) const {
-  const Instant stand = election_ ? election_->due(now) : now;
+  const Instant stand = tenure_ ? tenure_->due() : election_ ? election_->due(now) : now;
   return std::max(now,
                   std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_, keep_due_, rehearse_due_}));
 }

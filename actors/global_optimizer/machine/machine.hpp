@@ -17,11 +17,13 @@
 
 #include "actors/global_optimizer/machine/calibration.hpp"
 #include "actors/global_optimizer/machine/demand.hpp"
+#include "actors/global_optimizer/machine/echo.hpp"
 #include "actors/global_optimizer/machine/election.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
 #include "actors/global_optimizer/machine/judge.hpp"
 #include "actors/global_optimizer/machine/planner.hpp"
 #include "actors/global_optimizer/machine/snapshots.hpp"
+#include "actors/global_optimizer/machine/tenure.hpp"
 #include "actors/kit/shape/alerts.hpp"
 #include "actors/kit/shape/machine.hpp"
 #include "optimizer/model/warm.hpp"
@@ -56,7 +58,8 @@ struct Options {
   Duration period = 1s;
   Duration leader_timeout = 1s;
   Duration keep_alive = 1s;
-  std::string kept_term;  ///< what was persisted as `term_name`; empty: nothing
+  std::string kept_term;              ///< what was persisted as `term_name`; empty: nothing
+  std::optional<TenureOptions> etcd;  ///< leadership is a lease there; empty: it is agreed upon on the bus
   Verify verify = judge;
 };
 
@@ -70,8 +73,8 @@ struct View {
 
 class Machine {
  public:
-  using Input = std::variant<SolveDone, SolveFailed>;
-  using Command = Solve;
+  using Input = std::variant<SolveDone, SolveFailed, EtcdAnswer>;
+  using Command = std::variant<Solve, AskEtcd>;
   using Effects = kit::Effects<Command>;
   static constexpr std::string_view term_name = "term";
   /// Share of the latency that must be gained for weights to move, for one unit of the policy's churn weight.
@@ -105,8 +108,13 @@ class Machine {
   void hear_order(const schema::Order& order, Instant now, Effects& effects);
   void hear_snapshot(const schema::RoutingSnapshot& snapshot);
   void set_network(const schema::Order& order, Instant now, Effects& effects);
-  void stepped_down(Instant now, Effects& effects);
-  void lead(Instant now, Effects& effects);
+  void hear_solver(const Input& input, Instant now, Effects& effects);
+  /// With etcd: ends a leadership whose time is up, and asks what is to be asked.
+  void coordinate(Instant now, Effects& effects);
+  void hear_etcd(const EtcdAnswer& answer, Instant now, Effects& effects);
+  void watch_etcd(Instant now, Effects& effects);
+  void stepped_down(std::string why, Instant now, Effects& effects);
+  void lead(Term term, Instant now, Effects& effects);
   /// Why the term is written.
   enum class Keeping : std::uint8_t { to_lead, again };
   void keep_term(Keeping why, Effects& effects);
@@ -135,6 +143,8 @@ class Machine {
   DemandBook demand_;
   CalibrationBook calibration_;
   std::optional<Election> election_;  ///< from the first wake on
+  std::optional<Tenure> tenure_;      ///< with etcd
+  Echo echo_;                         ///< likewise
   kit::AlertBook alerts_;
   std::vector<schema::RoutingSnapshot> in_force_;  ///< by cluster, the highest version heard or published
   std::uint64_t sequence_ = 0;

@@ -200,7 +200,8 @@ void RoleBuilder::build_global_optimizer() {
       return hooks->verified(place, plan, facts, global_optimizer::judge(plan, facts, coverage));
     };
   add<Machine>(Machine(std::move(options)),
-               [&w = world, &p = process](const global_optimizer::Solve& solve, const Teller<Machine>& tell) {
+               [&w = world, &p = process](const Machine::Command& command, const Teller<Machine>& tell) {
+                 const auto& solve = std::get<global_optimizer::Solve>(command);  // it has no etcd
                  if (p.solver_fault == 1) return;
                  w.queue_.in(w.scenario_.solve_time, [solve, tell, fault = p.solver_fault] {
                    if (fault == 2)

@@ -55,7 +55,8 @@ inline tests::Driver<global_optimizer::Machine> driver(std::string kept_term = {
     *refuse = in.word() == "refuses";
     return SolveFailed{0, "nothing", {}};
   };
-  out.show_command = [last](const Solve& solve) {
+  out.show_command = [last](const global_optimizer::Machine::Command& command) {
+    const auto& solve = std::get<Solve>(command);
     *last = solve;
     std::string text = fmt::format("solve {}:", solve.number);
     for (const auto& s : solve.problem.sources)

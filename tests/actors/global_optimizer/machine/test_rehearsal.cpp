@@ -89,7 +89,8 @@ class Two {
       if (alert && !leads) alerts.push_back(*alert);
       if (leads) tell(standby_, standby_id, leader_id, message);
     }
-    for (const auto& solve : effects.commands) {
+    for (const auto& command : effects.commands) {
+      const auto& solve = std::get<Solve>(command);
       rehearsals += leads ? 0 : 1;
       Machine::Effects next;
       self.on(answer(solve, leads), now_, next);

@@ -1,0 +1,156 @@
+"""Leadership as a lease in etcd, a real one: leaders die and freeze, and so does etcd."""
+
+import os
+import pathlib
+import shutil
+import signal
+import statistics
+import subprocess
+import time
+
+import pytest
+
+from bus_watch import BusWatch
+from faults import OPTIMIZERS, Rig, client_load
+from fleet import Fleet, example, wait_for
+from load import bad
+
+LEASE_S = 2
+
+
+class Etcd:
+    """One member, on ports of its own, which keeps what it knows in a folder."""
+
+    def __init__(self, folder: pathlib.Path):
+        self.folder = folder
+        for port in range(30_100, 32_000, 130):  # below the ports that outgoing connections take
+            self.client, self.peer = (f"http://127.0.0.1:{p}" for p in (port, port + 1))
+            self.start()
+            if self.answers():
+                return
+            self.stop()
+        raise AssertionError((folder / "etcd.log").read_text()[-3000:])
+
+    def start(self) -> None:
+        with (self.folder / "etcd.log").open("a") as log:
+            self.process = subprocess.Popen(
+                ["etcd", "--data-dir", self.folder / "data", "--listen-client-urls", self.client, "--advertise-client-urls", self.client,
+                 "--listen-peer-urls", self.peer, "--initial-advertise-peer-urls", self.peer, "--initial-cluster", f"default={self.peer}"],
+                stdout=log, stderr=log)
+
+    def answers(self) -> bool:
+        """Whether it does before it ends."""
+        def asked():
+            done = subprocess.run(["curl", "-sf", "-m", "1", f"{self.client}/health"], capture_output=True, text=True)
+            return self.process.poll() is not None or "true" in done.stdout
+        wait_for("etcd answers or ends", asked, 60)
+        return self.process.poll() is None
+
+    def stop(self, with_signal: int = signal.SIGKILL) -> None:
+        self.process.send_signal(with_signal)
+        self.process.wait()
+
+
+@pytest.fixture(scope="module")
+def etcd(tmp_path_factory):
+    if shutil.which("etcd") is None:
+        pytest.skip("no etcd: tools/setup etcd")
+    member = Etcd(tmp_path_factory.mktemp("etcd"))
+    yield member
+    member.process.send_signal(signal.SIGCONT)
+    member.stop()
+
+
+def east() -> dict:
+    """The laptop fleet without its western half."""
+    config = example("laptop.toml")
+    config["cluster"] = [c for c in config["cluster"] if c["name"] == "east"]
+    config["engine"] = [e for e in config["engine"] if e["cluster"] == "east"]
+    config["process"] = [p for p in config["process"] if p.get("cluster", "east") == "east"]
+    config.pop("link", None)
+    return config
+
+
+@pytest.fixture(scope="module")
+def etcd_rig(etcd, tmp_path_factory):
+    config = east()
+    config["control"] = {**config.get("control", {}), "coordination": "etcd", "etcd": [etcd.client], "lease": f"{LEASE_S}s"}
+    fleet = Fleet(tmp_path_factory.mktemp("chaos-etcd") / "fleet", config)
+    try:
+        fleet.up()
+        yield Rig(fleet, BusWatch(fleet))
+    finally:
+        fleet.down()
+
+
+@pytest.fixture
+def rig(etcd_rig, request):
+    etcd_rig.settle()
+    yield etcd_rig
+    if getattr(request.node, "failed_call", False):
+        print(etcd_rig.fleet.log_tails())
+    etcd_rig.mend()
+
+
+def terms_taken(rig, since: float) -> list[list[int]]:
+    return [[h.version[0] for h in rig.bus.accepted(router, since)] for router in rig.bus.routers]
+
+
+def test_leader_killed(rig, figures, size, seed):
+    """With etcd: leader killed, 100 requests/s."""
+    load = client_load(rig, 100, seed)
+    times = []
+    for _ in range(size("etcd_leader_killed")):
+        leader = wait_for("one leads and one stands by", rig.leader, 30)
+        term = rig.term()
+        killed = rig.kill_and_hold([leader])
+        times.append(rig.bus.adoption("every router has the successor's snapshot", lambda v, t=term: v[0] > t, killed, 60))
+        rig.bring_back([leader])
+    answers = load.stop()
+    figures("times killed", len(times))
+    figures("successor's snapshot on all routers, median", statistics.median(times), "s", most=4)
+    figures("requests", len(answers))
+    figures("failed requests", len(bad(answers)), most=0, exact=True)
+
+
+def test_leader_frozen(rig, figures):
+    """With etcd: leader frozen until its lease is over, then resumed."""
+    began = time.monotonic()
+    leader, term = wait_for("one leads and one stands by", rig.leader, 30), rig.term()
+    pid = rig.freeze(leader)
+    rig.bus.adoption("every router has the successor's snapshot", lambda v: v[0] > term, began, 60)
+    resumed = rig.thaw(pid)
+    rig.bus.first("the old leader stands by", "beat", lambda h: h.source == leader and not h.body["leads"], resumed, 20)
+    rig.bus.adoption("plans go on", lambda v: v[0] > term, time.monotonic(), 20)
+    figures("snapshots of the old term applied after its leader resumed",
+            sum(t <= term for terms in terms_taken(rig, resumed) for t in terms), most=0, exact=True)
+    figures("times that a router's term fell", sum(b < a for terms in terms_taken(rig, began) for a, b in zip(terms, terms[1:])), most=0, exact=True)
+
+
+@pytest.mark.parametrize("how", ["frozen", "killed"])
+def test_etcd_dies(rig, etcd, figures, seed, how):
+    """With etcd: etcd frozen; killed."""
+    leader, term = wait_for("one leads and one stands by", rig.leader, 30), rig.term()
+    load = client_load(rig, 30, seed)
+    lost = time.monotonic()
+    if how == "frozen":
+        os.kill(etcd.process.pid, signal.SIGSTOP)
+    else:
+        etcd.stop()
+    stopped = rig.bus.first("the leader steps down", "beat", lambda h: h.source == leader and not h.body["leads"], lost, 30).at
+    rig.bus.alert("coordination-lost", lost, timeout_s=30)
+    rig.bus.first("nobody speaks as a leader for a while", "beat", lambda h: h.source in OPTIMIZERS, time.monotonic() + 1, 20)
+    said = [h for h in rig.bus.of("routing_snapshot", stopped) if h.source in OPTIMIZERS]
+    if how == "frozen":
+        os.kill(etcd.process.pid, signal.SIGCONT)
+    else:
+        etcd.start()
+        assert etcd.answers()
+    back = time.monotonic()  # one that was started anew gives every lease its whole time again
+    leads_again = rig.bus.adoption("somebody leads again, in a higher term", lambda v: v[0] > term, back, 60)
+    rig.bus.alert("coordination-lost", back, raised=False, timeout_s=30)
+    answers = load.stop()
+    figures(f"{how}: leader stepped down after", stopped - lost, "s", most=LEASE_S)
+    figures(f"{how}: snapshots said without a lease", len(said), most=0, exact=True)
+    figures(f"{how}: next snapshot on all routers, after etcd is back", leads_again, "s", most=4)
+    figures(f"{how}: failed requests", len(bad(answers)), most=0, exact=True)
