@@ -189,7 +189,7 @@ def test_two_fleets_run_side_by_side_from_one_file(new_fleet):
     assert first.processes()["keeper"]["ready"] and second.processes()["keeper"]["ready"]
 
 
-def test_a_crash_loop_stops_and_says_where_to_look(new_fleet):
+def test_a_crash_loop_is_slowed_down_and_says_where_to_look(new_fleet):
     config = example("laptop.toml")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         config["engine"][0]["url"] = f"http://127.0.0.1:{taken.getsockname()[1]}"
@@ -197,7 +197,7 @@ def test_a_crash_loop_stops_and_says_where_to_look(new_fleet):
         up = fleet.signalbox("up", "--detach", "--free-ports", "--wait", "1", check=False)
         assert up.returncode == 1
         assert "the fleet was not ready after 1 s; it goes on trying" in up.stderr
-        row = wait_for("e1 is given up", lambda: (row := fleet.processes()["e1"])["runs"] == "crash-loop" and row, 60)
+        row = wait_for("e1 is in a crash loop", lambda: (row := fleet.processes()["e1"])["runs"] == "crash-loop" and row, 60)
         assert row["restarts"] == 7
         assert row["last_end"].startswith("exit code 1: ") and "address already in use" in row["last_end"].lower()
         assert "logs/e1.log" in (fleet.state / "logs/launcher.log").read_text()

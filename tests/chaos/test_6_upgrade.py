@@ -1,0 +1,54 @@
+"""Everything that can be replaced by a newer version is, one after another, while clients ask."""
+
+import signal
+import time
+
+from apart import Apart
+from faults import client_load
+from fleet import wait_for
+from load import bad
+
+# As docs/operations.md advises: forwarders one by one, of each pair one at a time.
+CONTROL_PLANE = [["bus-1"], ["bus-2"], ["keeper", "monitor", "proxy-east", "optimizer-1"], ["monitor-2", "proxy-west", "optimizer-2"]]
+
+
+def restart(rig, names: list[str]) -> None:
+    before = {name: rig.pid(name) for name in names}
+    for name in names:
+        rig.ask(f"restart {name}")
+    def all_ready():
+        rows = rig.processes()
+        return all(rows[n]["pid"] not in (None, before[n]) and rows[n]["ready"] for n in names)
+    wait_for(f"{names} are ready again", all_ready, 60, 0.05)
+    rig.settle()
+
+
+def hand_over(rig, router: str) -> None:
+    """A second process of this router beside the first one; then the launcher's is replaced, and the second one leaves."""
+    beside = Apart(rig.fleet, router, [], {}, behind_relays=False)
+    try:
+        wait_for("the successor accepts", lambda: "accepting" in beside.log.read_text(), 30)
+        restart(rig, [router])
+        beside.process.send_signal(signal.SIGTERM)
+        beside.process.wait(timeout=60)
+    finally:
+        beside.close()
+
+
+def test_everything_is_replaced(rig, figures, seed):
+    """Control plane and routers replaced one after another under load."""
+    load = client_load(rig, 40, seed, stream=True)
+    began = time.monotonic()
+    lives = {name: row["pid"] for name, row in rig.processes().items() if row["role"] != "engine-sim"}
+    for names in CONTROL_PLANE:
+        restart(rig, names)
+    for router in rig.bus.routers:
+        hand_over(rig, router)
+    now = rig.processes()
+    assert all(now[name]["pid"] != pid for name, pid in lives.items()), "nobody was left out"
+    rig.bus.adoption("plans go on", lambda v: True, time.monotonic(), 30)
+    answers = load.stop()
+    figures("processes replaced", len(lives))
+    figures("took", time.monotonic() - began, "s")
+    figures("requests", len(answers))
+    figures("failed requests", len(bad(answers)), most=0, exact=True)
