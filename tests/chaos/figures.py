@@ -27,7 +27,7 @@ class Figures:
     def __init__(self, soak: bool):
         self.soak = soak
         self.figures: list[Figure] = []
-        self.outcomes: dict[str, tuple[str, float]] = {}
+        self.outcomes: dict[str, tuple[str, float, float]] = {}
 
     def of(self, node):
         """A function for one test: note(name, value, unit, most=None, exact=False). `exact`: no ceiling in CI either."""
@@ -41,7 +41,9 @@ class Figures:
         return note
 
     def note_outcome(self, node, outcome: str, seconds: float) -> None:
-        self.outcomes[title_of(node)] = (outcome, seconds)
+        """Of several tests of one row the worst outcome stands."""
+        known, before, _ = self.outcomes.get(title_of(node), ("passed", 0.0, 0.0))
+        self.outcomes[title_of(node)] = (outcome if known == "passed" else known, before + seconds, os.getloadavg()[0])
 
     def write(self, folder: pathlib.Path) -> None:
         if not self.outcomes:
@@ -49,13 +51,13 @@ class Figures:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "figures.json").write_text(json.dumps({
             "machine": machine(), "soak": self.soak, "figures": [dataclasses.asdict(f) for f in self.figures],
-            "rows": [{"row": row, "outcome": o, "seconds": s} for row, (o, s) in self.outcomes.items()]}, indent=1))
+            "rows": [{"row": row, "outcome": o, "seconds": s, "load": load} for row, (o, s, load) in self.outcomes.items()]}, indent=1))
         (folder / "report.md").write_text(self.markdown())
 
     def markdown(self) -> str:
         lines = [f"Sizes: {'soak' if self.soak else 'CI'}. Machine: {machine()}.", "",
                  "| fault | outcome | figure | measured | required |", "| --- | --- | --- | --- | --- |"]
-        for row, (outcome, _) in self.outcomes.items():
+        for row, (outcome, *_) in self.outcomes.items():
             mine = [f for f in self.figures if f.row == row] or [Figure(row, "", 0, "", None, False)]
             for i, f in enumerate(mine):
                 required = "" if f.most is None else f"{f.most:g} {f.unit}".strip()
