@@ -33,6 +33,7 @@ Status start(kit::Process& process) {
         Options options;
         options.id = process.id();
         options.table = kit::fleet_table(process.config());
+        options.hush = hush_beats * process.config().intervals.beat;
         return Machine(std::move(options));
       },
       [fetcher, access = *access, &process](const Probe& probe, const kit::Teller<Machine>& tell) {

@@ -33,7 +33,11 @@ const kit::RoleInfo& Machine::role_info() {
 }
 
 void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects) {
-  if (delivery.envelope.source != options_.id) heard_anything_ = now;
+  if (delivery.envelope.source != options_.id) {
+    // What was not heard meanwhile was not silent.
+    if (hears_nobody_for(options_.hush, now)) forgive(now - heard_anything_);
+    heard_anything_ = now;
+  }
   watch_.hear(delivery, now);
   if (const auto* signal = std::get_if<schema::EngineSignal>(&delivery.message)) {
     if (const auto row = kit::find_engine(options_.table, signal->engine); row && started_)
@@ -89,9 +93,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
       rows_.push_back({Patient(now, Probes(options_.probe, now + turn)), {}, 0, false, never_yet, true});
     }
   } else if (now - due_ > own_lateness) {
-    for (Row& row : rows_) row.patient.forgive(now - due_);
-    for (auto& [id, heard] : beats_) heard += now - due_;
-    watch_.forgive(now - due_);
+    forgive(now - due_);
     heard_anything_ += heard_anything_ == never_yet ? Duration{} : now - due_;
   }
   if (now >= due_) {
@@ -101,9 +103,16 @@ void Machine::on_wake(Instant now, Effects& effects) {
   effects.wake_at(due_);
 }
 
+/// Nobody is held to what this process could not hear in that time.
+void Machine::forgive(Duration lateness) {
+  for (Row& row : rows_) row.patient.forgive(lateness);
+  for (auto& [id, heard] : beats_) heard += lateness;
+  watch_.forgive(lateness);
+}
+
 void Machine::look(Instant now, Effects& effects) {
-  const bool was_isolated = std::exchange(isolated_, hears_nobody(now));
-  if (!isolated_ && heard_anything_ != never_yet) {
+  const bool was_isolated = std::exchange(isolated_, hears_nobody_for(policy_->stale.signal_hard, now));
+  if (!isolated_ && heard_anything_ != never_yet && !hears_nobody_for(options_.hush, now)) {
     std::vector<Finding> findings;
     for (const Row& row : rows_)
       findings.push_back(row.patient.find(proxy_lives(row.patient.proxy(), now), policy_->stale, now));
@@ -243,8 +252,8 @@ std::size_t Machine::out_of(const kit::EjectionSet& set) const {
   }));
 }
 
-bool Machine::hears_nobody(Instant now) const {
-  return heard_anything_ != never_yet && now - heard_anything_ > policy_->stale.signal_hard;
+bool Machine::hears_nobody_for(Duration silence, Instant now) const {
+  return heard_anything_ != never_yet && now - heard_anything_ > silence;
 }
 
 bool Machine::proxy_lives(const ProcessName& proxy, Instant now) const {

@@ -27,7 +27,11 @@ struct Options {
   Duration repeat = 1s;   ///< how often a verdict is said again
   Duration look = 100ms;  ///< how often everything is judged anew
   Duration probe = 5s;    ///< between own probes of an engine that nobody doubts; zero: none
+  /// Nobody at all was heard for so long: it may be this process that is cut off, and no silence is judged.
+  Duration hush = 1h;
 };
+/// Every process beats: who misses this many beats of all of them may be cut off.
+inline constexpr int hush_beats = 3;
 
 struct EngineView {
   EngineName engine;
@@ -71,13 +75,14 @@ class Machine {
   void hear_policy(const schema::Policy& policy);
   void hear_order(const schema::Order& order, Effects& effects);
   void look(Instant now, Effects& effects);
+  void forgive(Duration lateness);
+  bool hears_nobody_for(Duration silence, Instant now) const;
   void cap_ejections(std::vector<Finding>& findings) const;
   void probe(Instant now, Effects& effects);
   Probe probe_of(EngineIndex engine, ProbeKind kind) const;
   std::size_t out_of(const kit::EjectionSet& set) const;
   void say_verdicts(Instant now, Effects& effects);
   void alerts(Instant now, Effects& effects);
-  bool hears_nobody(Instant now) const;
   bool proxy_lives(const ProcessName& proxy, Instant now) const;
 
   Options options_;

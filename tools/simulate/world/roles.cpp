@@ -113,6 +113,7 @@ void RoleBuilder::build_health_monitor() {
   health_monitor::Options options;
   options.id = process.row.id;
   options.table = kit::fleet_table(world.scenario_.config);
+  options.hush = health_monitor::hush_beats * world.scenario_.config.intervals.beat;
   options.probe = Duration::zero();  // proxies and routers see all that there is to see here
   add<Machine>(Machine(std::move(options)), [](const health_monitor::Probe&, const Teller<Machine>&) {});
 }

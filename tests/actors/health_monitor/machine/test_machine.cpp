@@ -1,5 +1,7 @@
 #include <boost/test/unit_test.hpp>
 
+#include <algorithm>
+
 #include "messages/base/rng.hpp"
 #include "tests/actors/health_monitor/machine/driver.hpp"
 
@@ -71,3 +73,61 @@ BOOST_AUTO_TEST_CASE(no_storm_of_soft_evidence_passes_the_cap) {
 }
 
 BOOST_AUTO_TEST_CASE(the_same_story_gives_the_same_words) { BOOST_TEST(storm(7) == storm(7)); }
+
+namespace {
+
+schema::Delivery said(const char* source, schema::Message message) {
+  schema::Delivery out;
+  out.envelope.source = ProcessName(source);
+  out.message = std::move(message);
+  return out;
+}
+
+/// Everybody's signals and another process's beats, until then; but for the signals of one engine, if it is given.
+void hear_until(tests::PlainHost<Machine>& host, Instant end, std::string_view silent = "") {
+  while (host.now() + 250ms <= end) {
+    host.advance(host.now() + 250ms);
+    host.tell(said("proxy-1", schema::Beat{}));
+    for (const char* name : {"e1", "e2", "e3", "e4"}) {
+      schema::EngineSignal signal;
+      signal.cluster = ClusterName("east");
+      signal.engine = EngineName(name);
+      signal.incarnation = {1, 0};
+      if (name != silent) host.tell(said("proxy-1", signal));
+    }
+  }
+}
+
+std::size_t accused(const Machine& machine) {
+  const View view = machine.view();
+  return static_cast<std::size_t>(std::ranges::count_if(view.engines, [](const EngineView& e) {
+    return e.state == HealthState::suspect || e.state == HealthState::gone;
+  }));
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_monitor_that_hears_nobody_accuses_nobody) {
+  auto d = driver();
+  for (const Duration cut : {1s, 2s, 4s, 30s}) {
+    d.make = [] { return Machine({ProcessName("monitor-1"), testing::table(), 60s, 100ms, 0s, 750ms}); };
+    tests::PlainHost<Machine> host(d, instant_at(0s));
+    hear_until(host, instant_at(20s));
+    for (Instant at = host.now(); host.now() < at + cut;) {
+      host.advance(host.now() + 100ms);
+      BOOST_TEST_REQUIRE(accused(host.machine()) == 0u, "after " << to_seconds(host.now() - at) << " s");
+    }
+    const bool isolated = cut > policy::CompiledPolicy{}.stale.signal_hard;
+    BOOST_TEST(host.machine().view().isolated == isolated);
+    // The first word that it hears again is a beat, and no engine's.
+    host.tell(said("proxy-1", schema::Beat{}));
+    host.advance(host.now() + 100ms);
+    BOOST_TEST(accused(host.machine()) == 0u);
+    hear_until(host, host.now() + 5s);
+    BOOST_TEST(accused(host.machine()) == 0u);
+    BOOST_TEST(!host.machine().view().isolated);
+    // One that is silent while the others are not is noticed as ever.
+    hear_until(host, host.now() + 10s, "e4");
+    BOOST_TEST(accused(host.machine()) == 1u);
+  }
+}
