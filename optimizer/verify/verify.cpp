@@ -161,6 +161,24 @@ class Verifier {
       last = &row;
       plans_[row.request_class.at()].weights.push_back(row);
     }
+    return groups(s);
+  }
+
+  /// Where a class's hot prefixes are held it may be served.
+  bool groups(const schema::RoutingSnapshot& s) {
+    for (const auto& row : s.groups) {
+      if (row.request_class.at() >= plans_.size() || row.engine.at() >= load_.size())
+        return found(Fault::unknown_row, fmt::format("{}: a group is of class {} on engine {}", s.cluster,
+                                                     row.request_class.value, row.engine.value)),
+               false;
+      const auto say = [&](Fault fault, std::string_view what) {
+        found(fault, fmt::format("{}: a group of class {} is held on {}, {}", s.cluster,
+                                 name(row.request_class), engine(row.engine), what));
+      };
+      if (!allowed(row.request_class, row.engine)) say(Fault::not_allowed, "which the policy forbids it");
+      if (!serves(row.request_class, row.engine)) say(Fault::wrong_model, "which does not serve its model");
+      if (out_of_service(row.engine.at())) say(Fault::out_of_service, "which is out of service");
+    }
     return true;
   }
 

@@ -62,6 +62,12 @@ void Reports::add(const routing::Batch& batch) {
     to.request_class = row.request_class;
     add_demand(to, row);
   }
+  for (const auto& row : batch.groups) {
+    auto& to = groups_[{row.request_class, row.group}];
+    const std::uint64_t requests = to.requests + row.requests;
+    to = row;
+    to.requests = requests;
+  }
   for (const auto& row : batch.outcomes) {
     auto& to = outcomes_[row.engine];
     to.engine = row.engine;
@@ -94,6 +100,8 @@ Reports::Pair Reports::take(Duration period) {
       add_gauges(to, gauges);
     }
   for (auto& [c, row] : demand_) out.demand.rows.push_back(row);
+  for (auto& [key, row] : groups_)
+    if (out.demand.groups.size() < most_groups) out.demand.groups.push_back(row);
   for (auto& [e, row] : outcomes_) out.outcome.engines.push_back(row);
   for (auto& [key, row] : served_) out.outcome.served.push_back(row);
   Sealed sealed{number_, {}};
@@ -104,6 +112,7 @@ Reports::Pair Reports::take(Duration period) {
   sealed_.push_back(std::move(sealed));
   if (sealed_.size() > sealed_kept) sealed_.pop_front();
   demand_.clear();
+  groups_.clear();
   outcomes_.clear();
   served_.clear();
   return out;

@@ -44,6 +44,8 @@ class Reports {
   ClusterName cluster_;
   Digest policy_, table_;
   std::map<ClassIndex, schema::DemandRow> demand_;
+  static constexpr std::size_t most_groups = 1000;  ///< as the message takes
+  std::map<std::pair<ClassIndex, std::uint64_t>, schema::HotGroupRow> groups_;
   std::map<EngineIndex, schema::OutcomeRow> outcomes_;
   std::map<std::pair<ClassIndex, EngineIndex>, schema::ServedRow> served_;
   std::map<std::uint32_t, Loop> loops_;

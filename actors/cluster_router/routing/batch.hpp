@@ -32,6 +32,7 @@ struct Batch {
   std::vector<schema::DemandRow> demand;
   std::vector<schema::OutcomeRow> outcomes;
   std::vector<schema::ServedRow> served;
+  std::vector<schema::HotGroupRow> groups;
   std::vector<schema::SentRow> sent;  ///< in an order in which a receiver may forget from the front
   std::uint32_t block_bytes = 0;
   std::uint64_t sent_dropped = 0;       ///< sent rows that found no place

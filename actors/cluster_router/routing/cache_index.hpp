@@ -20,10 +20,11 @@ namespace signalbox::routing {
 
 inline constexpr std::size_t max_holders = 4;
 
-/// The engines that hold the longest known part of a prompt: the most recent ones, if many do.
+/// The engines that hold the longest known part of a prompt: the most recent ones, if many do. There is room for as many that are
+/// meant to hold a part of it.
 struct LongestMatch {
   std::size_t blocks = 0;  ///< 0: no engine is known to hold even the first
-  FixedVector<EngineIndex, max_holders> holders;
+  FixedVector<EngineIndex, 2 * max_holders> holders;
 };
 
 class CacheIndex {

@@ -26,6 +26,7 @@ class SnapshotCheck {
     if (auto refusal = allowed_sets()) return refusal;
     if (auto refusal = admits()) return refusal;
     if (auto refusal = prices()) return refusal;
+    if (auto refusal = groups()) return refusal;
     return weights();
   }
 
@@ -66,6 +67,20 @@ class SnapshotCheck {
       if (!std::isfinite(sum) || row.price < 0 || row.planned_load < 0 || row.capacity < 0)
         return illegal(
             fmt::format("prices: numbers of {} are out of range", table_.engines[row.engine.at()].name));
+    }
+    return std::nullopt;
+  }
+
+  std::optional<Refusal> groups() const {
+    for (const auto& row : snapshot_.groups) {
+      if (row.request_class.at() >= policy_.classes.size() || row.engine.at() >= table_.engines.size())
+        return illegal(fmt::format("groups: class {} of {}, engine {} of {}", row.request_class.value,
+                                   policy_.classes.size(), row.engine.value, table_.engines.size()));
+      if (!allowed_[row.request_class.at()].contains(row.engine))
+        return illegal(fmt::format("class {} may not use {}, yet a group of it is held there",
+                                   policy_.at(row.request_class).name, table_.engines[row.engine.at()].name));
+      if (!(row.prefix_tokens > 0) || !std::isfinite(row.prefix_tokens))
+        return illegal(fmt::format("a group of {} tokens", row.prefix_tokens));
     }
     return std::nullopt;
   }

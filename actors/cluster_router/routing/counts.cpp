@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "actors/cluster_router/routing/request.hpp"
+
 namespace signalbox::routing {
 
 using schema::AttemptEnd;
@@ -32,6 +34,7 @@ void Counts::remap_classes(const std::vector<ClassIndex>& from) {
   for (std::size_t i = 0; i < from.size(); ++i)
     if (from[i].valid()) demand[i] = demand_[from[i].at()];
   demand_ = std::move(demand);
+  hot_.clear();
 
   std::unordered_map<std::uint64_t, schema::ServedRow> served;
   for (auto& [key, row] : served_) {
@@ -144,6 +147,7 @@ void Counts::drain(const LoadTable& loads, const Penalties& penalties, Instant n
     return std::tuple(a.request_class, a.engine) < std::tuple(b.request_class, b.engine);
   });
   served_.clear();
+  batch.groups = hot_.drain(batch.block_bytes / bytes_per_token, now);
   batch.sent = std::exchange(sent_, {});
   batch.sent_dropped = std::exchange(sent_dropped_, 0);
   batch.retries_denied = std::exchange(retries_denied_, 0);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "actors/cluster_router/routing/batch.hpp"
+#include "actors/cluster_router/routing/hot_prefixes.hpp"
 #include "actors/cluster_router/routing/load.hpp"
 #include "actors/cluster_router/routing/penalty.hpp"
 #include "messages/schema/traffic.hpp"
@@ -32,6 +33,10 @@ class Counts {
   void remap_engines(const std::vector<EngineIndex>& from);
 
   schema::DemandRow& demand(ClassIndex request_class) { return demand_[request_class.at()]; }
+  /// A request came with these blocks.
+  void came(ClassIndex request_class, std::span<const std::uint64_t> blocks) {
+    hot_.saw(request_class, blocks);
+  }
   void connected(EngineIndex engine, Duration took);
   void ended(const EndedAttempt& attempt);
   void retry_denied() { ++retries_denied_; }
@@ -53,6 +58,7 @@ class Counts {
 
   std::size_t most_sent_rows_;
   std::vector<schema::DemandRow> demand_;
+  HotPrefixes hot_;
   std::vector<PerEngine> engines_;
   std::unordered_map<std::uint64_t, schema::ServedRow> served_;  ///< by class and engine
   std::vector<schema::SentRow> sent_;

@@ -40,6 +40,23 @@ bool is_full(const Around& around, const Ask& ask, EngineIndex engine, const Bel
   return static_cast<double>(belief.requests) >= std::floor(batches * facts.max_batch);
 }
 
+/// What the plan means an engine to hold of the prompt, in blocks.
+std::size_t placed_blocks(const Ask& ask, EngineIndex engine) {
+  if (!ask.placed.contains(engine)) return 0;
+  return std::min(ask.blocks.size(),
+                  static_cast<std::size_t>(std::lround(ask.placed.tokens / ask.block_tokens)));
+}
+
+/// A recalled cache answered with what the plan meant as well.
+LongestMatch longest_of(const Recalled& around, const Ask& ask) { return around.cache.longest(ask.blocks); }
+std::size_t matched_of(const Recalled& around, const Ask& ask, EngineIndex engine, std::size_t longest) {
+  return around.cache.matched(engine, ask.blocks.first(longest));
+}
+LongestMatch longest_of(const Surroundings& around, const Ask& ask) { return longest_match(around, ask); }
+std::size_t matched_of(const Surroundings& around, const Ask& ask, EngineIndex engine, std::size_t longest) {
+  return matched_blocks(around, ask, engine, longest);
+}
+
 template <class Around>
 class Chooser {
  public:
@@ -74,7 +91,7 @@ class Chooser {
 
  private:
   void gather() {
-    if (!ask_.blocks.empty()) longest_ = around_.cache.longest(ask_.blocks);
+    if (!ask_.blocks.empty()) longest_ = longest_of(around_, ask_);
     for (const EngineIndex engine : longest_.holders) offer(engine, true);
     if (ask_.home.valid()) offer(ask_.home, false);
     draw(out_.planned ? row_.planned : row_.spread);
@@ -114,7 +131,7 @@ class Chooser {
       out_.outcome = Outcome::none_eligible;
       return;
     }
-    longest_ = around_.cache.longest(ask_.blocks);
+    longest_ = longest_of(around_, ask_);
     Candidate* candidate = add(ask_.pinned);
     candidate->penalty = 1;
     if (candidate->fate == CandidateFate::penalised) use(*candidate);
@@ -206,9 +223,7 @@ class Chooser {
   void estimate(Candidate& candidate, bool planned) {
     const EngineFacts& facts = view_.at(candidate.engine);
     std::size_t blocks = 0;
-    if (longest_.blocks > 0)
-      blocks = candidate.holder ? longest_.blocks
-                                : around_.cache.matched(candidate.engine, ask_.blocks.first(longest_.blocks));
+    if (longest_.blocks > 0) blocks = matched_of(around_, ask_, candidate.engine, longest_.blocks);
     candidate.matched_tokens = std::min(ask_.prompt_tokens, static_cast<float>(blocks) * ask_.block_tokens);
     const double matched = static_cast<double>(candidate.matched_tokens);
     candidate.cost = cost_of(facts, constants_, ask_, candidate.belief, matched, planned);
@@ -263,6 +278,20 @@ void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Inst
 void decide(const Recalled& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng,
             Decision& out) {
   Chooser(around, ask, tried, now, rng, out).run();
+}
+
+LongestMatch longest_match(const Surroundings& around, const Ask& ask) {
+  LongestMatch out = around.cache.longest(ask.blocks);
+  for (const EngineIndex engine : ask.placed.engines) {
+    out.blocks = std::max(out.blocks, placed_blocks(ask, engine));
+    if (!out.holders.contains(engine)) out.holders.push(engine);
+  }
+  return out;
+}
+
+std::size_t matched_blocks(const Surroundings& around, const Ask& ask, EngineIndex engine,
+                           std::size_t longest) {
+  return std::max(around.cache.matched(engine, ask.blocks.first(longest)), placed_blocks(ask, engine));
 }
 
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {

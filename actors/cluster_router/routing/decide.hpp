@@ -1,6 +1,7 @@
 // Which engine serves this request: the one rule of the data plane.
 //
 //   candidates  = a few draws by weight times penalty  +  the engines that hold the longest known part of the prompt
+//                 +  those that the plan means to hold its hot prefix, priced as if they did
 //   cost(e)     = network
 //               + queue     tw * c * P                                  prompts that wait there
 //                           + max(0, (K+U+O)/KV - 1) * O * tpot(N+1)    memory that must be freed first
@@ -56,6 +57,7 @@ struct Ask {
   EngineIndex home;           ///< served this session before
   EngineIndex pinned;         ///< keeps this request's state: nowhere else
   std::span<const std::uint64_t> blocks;
+  Placed placed;  ///< a beginning of the prompt, by the plan
 };
 
 using Tried = FixedVector<EngineIndex, max_attempts>;
@@ -130,6 +132,11 @@ bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const A
 /// Whether the engine is to get no more from here now: by the policy's cap, by our own limit, or because one more would
 /// wait there for a place in the batch. The latter two only if the policy has a queue target.
 bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief);
+/// The longest part of the prompt that an engine holds, or is to hold by the plan, and who: the former first.
+LongestMatch longest_match(const Surroundings& around, const Ask& ask);
+/// How many of the prompt's first `longest` blocks this engine holds, or is to hold.
+std::size_t matched_blocks(const Surroundings& around, const Ask& ask, EngineIndex engine,
+                           std::size_t longest);
 /// What is believed of an engine now.
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now);
 Belief belief_of(const Recalled& around, const Ask& ask, EngineIndex engine, Instant now);

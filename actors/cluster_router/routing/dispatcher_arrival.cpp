@@ -108,6 +108,7 @@ void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request
   ++demand.offered;
   floors.offered(request_class, view->policy->at(request_class).floor_share);
   demand.prompt_tokens += static_cast<std::uint64_t>(request.ask.prompt_tokens);
+  if (!request.blocks.empty()) counts.came(request_class, request.blocks);
 }
 
 Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now) {
@@ -137,6 +138,7 @@ bool Dispatcher::State::all_gone(const ClassTable& row) const {
 const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {
   Ask ask = request.ask;
   ask.blocks = request.blocks;
+  ask.placed = view->plan->groups.find(ask.blocks, ask.block_tokens);
   const std::uint64_t seed = seed_of(request.sequence, request.attempts);
   Rng draws(seed);
   decide(surroundings(), ask, request.tried, now, draws, decision);

@@ -148,6 +148,7 @@ schema::DecisionRecord Dispatcher::State::explain_next(const RequestFacts& facts
   fill_context(record, classified.index, contexts.back(), now);
   Ask ask = ask_of(facts, classified);
   ask.blocks = facts.blocks;
+  ask.placed = view->plan->groups.find(ask.blocks, ask.block_tokens);
   record.prompt_tokens = static_cast<double>(ask.prompt_tokens);
   record.output_tokens = static_cast<double>(ask.output_tokens);
   record.seed = seed_of(next_sequence, 0);

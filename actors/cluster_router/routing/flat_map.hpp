@@ -48,6 +48,10 @@ class FlatMap {
     cells_[hole] = Cell{};
   }
 
+  /// Room for so many without another allocation.
+  void reserve(std::size_t values) {
+    while (3 * cells_.size() < 4 * (values + 1)) grow();
+  }
   void clear() { cells_.clear(), size_ = 0; }
   std::size_t size() const { return size_; }
   std::size_t bytes() const { return cells_.size() * sizeof(Cell); }

@@ -61,7 +61,9 @@ void read_prices(const ViewInputs& inputs, std::vector<EngineFacts>& engines) {
   for (const schema::PriceRow& row : inputs.snapshot->prices) {
     if (row.engine.at() >= engines.size() || row.capacity <= 0) continue;
     EngineFacts& facts = engines[row.engine.at()];
-    facts.plan_price = delay_by_plan(row.price, row.planned_load * ceiling / row.capacity, facts.max_batch);
+    // What a full engine's place is worth to those who are refused is admission's business: it delays nobody there.
+    const double price = row.congestion > 0 ? std::min(row.price, row.congestion) : row.price;
+    facts.plan_price = delay_by_plan(price, row.planned_load * ceiling / row.capacity, facts.max_batch);
   }
 }
 
@@ -222,7 +224,10 @@ std::shared_ptr<const PlanTables> make_tables(const ViewInputs& inputs,
     find_eligible(engines, inputs.policy->eject.panic_below, row);
     make_spread(engines, row);
   }
-  if (inputs.snapshot != nullptr) read_plan(*inputs.snapshot, tables->classes);
+  if (inputs.snapshot != nullptr) {
+    read_plan(*inputs.snapshot, tables->classes);
+    tables->groups = PlacedGroups(inputs.snapshot->groups);
+  }
 
   tables->incarnations.resize(engines.size());
   for (std::size_t e = 0; e < engines.size(); ++e) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actors/cluster_router/routing/alias_table.hpp"
+#include "actors/cluster_router/routing/placed.hpp"
 #include "cluster-config/policy/compiled.hpp"
 #include "messages/base/ids.hpp"
 #include "messages/base/result.hpp"
@@ -87,8 +88,9 @@ struct ClassTable {
 
 /// The part of a view that changes with policy, fleet, snapshot and verdicts, not with each reading.
 struct PlanTables {
-  std::vector<ClassTable> classes;                                ///< by ClassIndex
-  std::vector<Incarnation> incarnations;                          ///< by EngineIndex
+  std::vector<ClassTable> classes;        ///< by ClassIndex
+  std::vector<Incarnation> incarnations;  ///< by EngineIndex
+  PlacedGroups groups;
   std::vector<std::pair<std::string_view, EngineIndex>> by_name;  ///< sorted; views into the fleet table
 };
 

@@ -9,6 +9,8 @@ namespace {
 
 /// Until something was measured.
 constexpr double guessed_prompt_tokens = 500, guessed_output_tokens = 128;
+/// A cluster that has not reported for so long is left out of the looks at the fleet.
+constexpr Duration late = 2s;
 /// Looks that are kept to tell whether a class shares a step.
 constexpr std::size_t recent_looks = 8;
 /// A rate that was taken over from all classes counts as seen for so long, at the most.
@@ -20,8 +22,8 @@ double kept_share(Duration period, Duration memory) {
 
 }  // namespace
 
-void DemandBook::hear(const schema::DemandReport& report, const Digest& policy, Instant now) {
-  if (report.policy != policy || report.period <= Duration{}) return;
+bool DemandBook::hear(const schema::DemandReport& report, const Digest& policy, Instant now) {
+  if (report.policy != policy || report.period <= Duration{}) return false;
   Cluster& cluster = clusters_[report.cluster];
   if (cluster.heard_at != never_yet && now - cluster.heard_at > lifetime) cluster = {};
   if (cluster.heard_at == never_yet) {
@@ -38,11 +40,18 @@ void DemandBook::hear(const schema::DemandReport& report, const Digest& policy, 
     demand.cached += static_cast<double>(row.cached_tokens);
     demand.output += static_cast<double>(row.output_tokens);
   }
+  for (const auto& row : report.groups) {
+    ClassDemand::Group& group = row_of(cluster, row.request_class).groups[row.group];
+    group.prefix_tokens = row.prefix_tokens;
+    group.requests += static_cast<double>(row.requests);
+  }
   // Reports come a little early and late, and some are lost: those do not mean that nobody came.
   const Duration covered = now - cluster.looked_at;
-  if (covered < bucket * 4 / 5) return;
-  look(cluster, std::min(covered, 2 * std::max(report.period, bucket)), now);
+  if (covered < bucket * 4 / 5) return false;
+  bool stepped = look(cluster, std::min(covered, 2 * std::max(report.period, bucket)), now);
   cluster.looked_at = now;
+  stepped |= look_at_fleet(now);
+  return stepped;
 }
 
 /// Of a class that is new in a cluster that was heard before it is known that nobody asked for it until now.
@@ -53,40 +62,85 @@ DemandBook::ClassDemand& DemandBook::row_of(Cluster& cluster, ClassIndex c) {
   return row->second;
 }
 
-void DemandBook::look(Cluster& cluster, Duration covered, Instant now) {
+bool DemandBook::Counted::observe(double count, double seconds, Instant now) {
+  recent.push_back({count, seconds});
+  if (recent.size() > recent_looks) recent.pop_front();
+  return rate.observe(count, seconds, now);
+}
+
+DemandBook::Step DemandBook::Step::of(double before_per_s, const optimizer::Forecast& after) {
+  const double per_s = after.level_per_s();
+  return {before_per_s > 0 ? per_s / before_per_s : 0, per_s, after.exposure()};
+}
+
+bool DemandBook::Counted::follow(const Step& whole) {
+  const double level = rate.level_per_s();
+  optimizer::Tally seen;
+  for (auto look = recent.rbegin(); look != recent.rend() && seen.exposure < whole.seconds - 1e-9; ++look)
+    seen.amount += look->amount, seen.exposure += look->exposure;
+  if (level <= 0 || rate.exposure() <= seen.exposure) return false;  // has stepped by itself
+  const double after = level * whole.factor;
+  const double likelier = seen.amount * std::log(whole.factor) - (after - level) * seen.exposure;
+  if (likelier <= 0) return false;
+  const double worth = std::min(seen.exposure * whole.per_s / after, to_seconds(most_worth));
+  rate.restart(after, std::max(worth, seen.exposure));
+  return true;
+}
+
+/// True if a class or all of them have stepped.
+bool DemandBook::look(Cluster& cluster, Duration covered, Instant now) {
   const double seconds = to_seconds(covered), keep_shape = kept_share(covered, shape_memory);
   double arrived = 0;
+  bool stepped = false;
   for (auto& [c, demand] : cluster.classes) {
     arrived += demand.arrived;
-    demand.rate.observe(demand.arrived, seconds, now);
-    demand.recent.push_back({demand.arrived, seconds});
-    if (demand.recent.size() > recent_looks) demand.recent.pop_front();
+    stepped |= demand.observe(demand.arrived, seconds, now);
     demand.arrived = 0;
     for (double* sum : {&demand.offered, &demand.prompt, &demand.finished, &demand.cached, &demand.output})
       *sum *= keep_shape;
+    const double keep_group = kept_share(covered, group_memory);
+    demand.seconds = (demand.seconds + seconds) * keep_group;
+    for (auto& [group, seen] : demand.groups) seen.requests *= keep_group;
+    std::erase_if(demand.groups, [](const auto& g) { return g.second.requests < 0.1; });
   }
-  const double before = cluster.all.rate_per_s();
-  if (cluster.all.observe(arrived, seconds, now)) share_step(cluster, before);
+  cluster.unseen.amount += arrived;
+  cluster.unseen.exposure += seconds;
+  const double before = cluster.all.rate.rate_per_s();
+  if (!cluster.all.observe(arrived, seconds, now)) return stepped;
+  share_step(cluster, Step::of(before, cluster.all.rate));
+  return true;
 }
 
-/// All classes together have stepped. Each whose own last requests are likelier after a step like that than without one steps
-/// as well, and rests on the requests of all.
-void DemandBook::share_step(Cluster& cluster, double before_per_s) {
-  const double after_per_s = cluster.all.level_per_s();
-  if (before_per_s <= 0 || after_per_s <= 0) return;
-  const double factor = after_per_s / before_per_s;
-  for (auto& [c, demand] : cluster.classes) {
-    const double rate = demand.rate.level_per_s();
-    optimizer::Tally seen;
-    for (auto look = demand.recent.rbegin();
-         look != demand.recent.rend() && seen.exposure < cluster.all.exposure() - 1e-9; ++look)
-      seen.amount += look->amount, seen.exposure += look->exposure;
-    if (rate <= 0 || demand.rate.exposure() <= seen.exposure) continue;  // has stepped by itself
-    const double likelier = seen.amount * std::log(factor) - rate * seen.exposure * (factor - 1);
-    if (likelier <= 0) continue;
-    const double worth = std::min(seen.exposure * after_per_s / (rate * factor), to_seconds(most_worth));
-    demand.rate.restart(rate * factor, std::max(worth, seen.exposure));
+/// Once each cluster that still reports has been looked at. What doubles everywhere shows in the sum before it does in
+/// a cluster that few ask.
+bool DemandBook::look_at_fleet(Instant now) {
+  optimizer::Tally sum;
+  std::size_t live = 0;
+  for (const auto& [name, cluster] : clusters_) {
+    if (now - cluster.heard_at > late) continue;
+    if (cluster.unseen.exposure <= 0) return false;
+    sum.amount += cluster.unseen.amount / cluster.unseen.exposure;
+    sum.exposure += cluster.unseen.exposure;
+    ++live;
   }
+  for (auto& [name, cluster] : clusters_) cluster.unseen = {};
+  if (live < 2) return false;
+  const double seconds = sum.exposure / static_cast<double>(live), before = fleet_.rate_per_s();
+  if (!fleet_.observe(sum.amount * seconds, seconds, now)) return false;
+  const Step step = Step::of(before, fleet_);
+  bool followed = false;
+  for (auto& [name, cluster] : clusters_) {
+    if (!step.real() || now - cluster.heard_at > late || !cluster.all.follow(step)) continue;
+    share_step(cluster, step);
+    followed = true;
+  }
+  return followed;
+}
+
+/// All classes of a cluster together have stepped, or all clusters have.
+void DemandBook::share_step(Cluster& cluster, const Step& step) {
+  if (!step.real()) return;
+  for (auto& [c, demand] : cluster.classes) demand.follow(step);
 }
 
 const DemandBook::ClassDemand* DemandBook::find(const ClusterName& name, ClassIndex c, Instant now) const {
@@ -94,6 +148,17 @@ const DemandBook::ClassDemand* DemandBook::find(const ClusterName& name, ClassIn
   if (cluster == clusters_.end() || now - cluster->second.heard_at > lifetime) return nullptr;
   const auto row = cluster->second.classes.find(c);
   return row == cluster->second.classes.end() ? nullptr : &row->second;
+}
+
+std::vector<HotGroup> DemandBook::groups_of(const ClusterName& cluster, ClassIndex c, Instant now) const {
+  std::vector<HotGroup> out;
+  const ClassDemand* found = find(cluster, c, now);
+  if (found == nullptr || found->seconds <= 0) return out;
+  for (const auto& [group, seen] : found->groups) {
+    const double rate = seen.requests / found->seconds;
+    if (rate >= least_group_rate_per_s) out.push_back({group, seen.prefix_tokens, rate});
+  }
+  return out;
 }
 
 Expected DemandBook::of(const ClusterName& cluster, ClassIndex c, Instant now) const {

@@ -71,6 +71,7 @@ std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     held.period = period;
     held.covers = facts.covers;
     held.weights.clear();
+    held.groups.clear();
     for (std::size_t c = 0; c < facts.allowed.size(); ++c) {
       const auto row = held_row(ClassIndex(c), before->weights, facts);
       held.weights.insert(held.weights.end(), row.begin(), row.end());

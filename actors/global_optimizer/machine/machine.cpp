@@ -66,7 +66,8 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
   if (picture_.hear(delivery, now) && election_ && election_->leads())
     plan_due_ = std::min(plan_due_, now + react);
   if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
-    if (policy_) demand_.hear(*report, policy_->hash, now);
+    if (policy_ && demand_.hear(*report, policy_->hash, now) && election_ && election_->leads())
+      plan_due_ = std::min(plan_due_, now + react);
   } else if (const auto* outcomes = std::get_if<schema::OutcomeReport>(&delivery.message)) {
     calibration_.hear(*outcomes);
   } else if (const auto* policy = std::get_if<schema::Policy>(&delivery.message)) {
@@ -91,6 +92,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
   policy_ = std::make_shared<const policy::CompiledPolicy>(*std::move(compiled));
   demand_.clear();
   calibration_.clear();
+  placer_.clear();
   solved_.reset();
   in_flight_.reset();
   differing_ = 0;
@@ -136,6 +138,7 @@ void Machine::set_network(const schema::Order& order, Instant now, Effects& effe
       changed.links.push_back({*from, *to, order.value});
     changed.content = kit::content_of(changed);
     table_ = std::make_shared<const schema::FleetTable>(std::move(changed));
+    placer_.clear();
     in_flight_.reset();
     solved_.reset();
     if (election_ && election_->leads()) table_due_ = plan_due_ = now;
@@ -311,6 +314,7 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
                                  least_gain * flight.facts.policy->objective.weights.churn);
     optimizer::Plan& plan = kept.plan;
     auto snapshots = snapshots_of(flight.facts, flight.built, plan, options_.period);
+    placer_.add_groups(flight.facts, flight.built, plan, demand_, now, snapshots);
     const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts, kept.stands);
     const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
     if (!published) {

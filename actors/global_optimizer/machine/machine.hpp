@@ -21,6 +21,7 @@
 #include "actors/global_optimizer/machine/election.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
 #include "actors/global_optimizer/machine/judge.hpp"
+#include "actors/global_optimizer/machine/placing.hpp"
 #include "actors/global_optimizer/machine/planner.hpp"
 #include "actors/global_optimizer/machine/snapshots.hpp"
 #include "actors/global_optimizer/machine/tenure.hpp"
@@ -142,6 +143,7 @@ class Machine {
   kit::Picture picture_;
   DemandBook demand_;
   CalibrationBook calibration_;
+  Placer placer_;
   std::optional<Election> election_;  ///< from the first wake on
   std::optional<Tenure> tenure_;      ///< with etcd
   Echo echo_;                         ///< likewise

@@ -60,8 +60,7 @@ class Writer {
     const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
     const Expected& expected = facts_.expected[source.at()];
     const double admit = optimizer::admit_fraction(problem_, plan_, source);
-    out.admits.push_back({c, std::clamp(admit, 0.0, 1.0), expected.planned_per_s,
-                          expected.shape.uncached_prompt_tokens, expected.shape.output_tokens});
+    out.admits.push_back(admitted(c, admit, expected));
     Row row = planned(source);
     hold_caps(row.shares, *facts_.table, facts_.policy->limits);
     normalise(row.shares);
@@ -81,6 +80,15 @@ class Writer {
   }
 
  private:
+  /// A plan is for an upper quantile of the demand. What it would refuse of that and nobody is expected to ask for need not be
+  /// refused: the rate planned for is then what is admitted, or what is expected if that is more.
+  static schema::AdmitRow admitted(ClassIndex c, double share, const Expected& expected) {
+    const double rate = std::clamp(share, 0.0, 1.0) * expected.planned_per_s;
+    const double offered = std::min(expected.planned_per_s, std::max(rate, expected.rate_per_s));
+    return {c, offered > 0 ? std::clamp(rate / offered, 0.0, 1.0) : 1.0, offered,
+            expected.shape.uncached_prompt_tokens, expected.shape.output_tokens};
+  }
+
   /// The plan's shares; by free capacity where the plan sends nothing.
   Row planned(SourceIndex source) const {
     const optimizer::Source& s = problem_.sources[source.at()];
@@ -198,7 +206,9 @@ class Writer {
       row.engine = EngineIndex(e);
       row.price = std::clamp(plan_.price[e], 0.0, 1e9);
       row.planned_load = plan_.load[e];
-      row.capacity = problem_.engines[e].curve.ceiling;
+      const optimizer::CongestionCurve& curve = problem_.engines[e].curve;
+      row.capacity = curve.ceiling;
+      if (curve.ceiling > 0) row.congestion = std::clamp(curve.marginal(plan_.load[e]), 0.0, 1e9);
       row.slowness = std::clamp(engine.step.slowness, 0.05, 100.0);
       if (engine.availability < 1) row.binding = schema::Binding::health;
       if (is_full(EngineIndex(e))) row.binding = ceiling_of(e);

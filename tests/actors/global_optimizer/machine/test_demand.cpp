@@ -120,3 +120,64 @@ BOOST_AUTO_TEST_CASE(what_was_not_measured_is_guessed_and_says_so) {
   book.hear(foreign, policy, instant_at(0s));
   BOOST_TEST(!book.of(east, ClassIndex(0), instant_at(0s)).measured);
 }
+
+namespace {
+
+schema::DemandReport report_in(const ClusterName& cluster, std::uint64_t offered) {
+  schema::DemandReport out = report(offered);
+  out.cluster = cluster;
+  return out;
+}
+
+}  // namespace
+
+/// 60 clusters of 2 requests per second each: none sees by itself within two seconds that its rate has doubled.
+BOOST_AUTO_TEST_CASE(what_steps_in_the_whole_fleet_steps_in_each_cluster) {
+  DemandBook book;
+  Rng rng(3);
+  Instant t = instant_at(0s);
+  std::vector<ClusterName> clusters;
+  for (int i = 0; i < 60; ++i) clusters.emplace_back("c" + std::to_string(i));
+  const auto count = [&](double mean) {
+    std::uint64_t n = 0;
+    for (double left = mean; (left -= rng.exponential(1)) > 0;) ++n;
+    return n;
+  };
+  const auto hear = [&](double rate_per_s, int reports) {
+    bool stepped = false;
+    for (int i = 0; i < reports; ++i) {
+      t += 500ms;
+      for (const ClusterName& cluster : clusters)
+        stepped |= book.hear(report_in(cluster, count(rate_per_s / 2)), policy, t);
+    }
+    return stepped;
+  };
+  const auto mean = [&] {
+    double sum = 0;
+    for (const ClusterName& cluster : clusters) sum += book.of(cluster, ClassIndex(0), t).rate_per_s;
+    return sum / static_cast<double>(clusters.size());
+  };
+  hear(2, 100);
+  BOOST_TEST(mean() == 2, tt::tolerance(0.1));
+  BOOST_TEST(hear(4, 4));
+  BOOST_TEST(mean() > 3);
+  hear(4, 20);
+  BOOST_TEST(mean() == 4, tt::tolerance(0.1));
+}
+
+BOOST_AUTO_TEST_CASE(one_cluster_s_step_is_not_the_others) {
+  DemandBook book;
+  Instant t = instant_at(0s);
+  const ClusterName west("west");
+  const auto hear = [&](std::uint64_t in_east, std::uint64_t in_west, int reports) {
+    for (int i = 0; i < reports; ++i) {
+      t += 500ms;
+      book.hear(report_in(east, in_east), policy, t);
+      book.hear(report_in(west, in_west), policy, t);
+    }
+  };
+  hear(20, 10, 100);
+  hear(60, 10, 8);
+  BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s > 100);
+  BOOST_TEST(book.of(west, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(0.05));
+}
