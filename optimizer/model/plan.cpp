@@ -80,13 +80,19 @@ std::array<double, term_count> objective_terms(const Problem& problem, std::span
   }
   for (std::size_t e = 0; e < problem.engines.size(); ++e)
     if (load[e] > 0.0) at(ObjectiveTerm::congestion) += problem.engines[e].curve.cost(load[e]);
+  at(ObjectiveTerm::shed) = refused_cost(problem, shed_per_s);
+  return terms;
+}
+
+double refused_cost(const Problem& problem, std::span<const double> shed_per_s) {
+  double sum = 0;
   for (std::size_t s = 0; s < problem.sources.size(); ++s) {
     const Source& source = problem.sources[s];
     const double open = source.demand_per_s * (1.0 - source.floor_fraction);
-    at(ObjectiveTerm::shed) += source.shed_cost_s * std::min(shed_per_s[s], open) +
-                               source.floor_shed_cost_s * std::max(0.0, shed_per_s[s] - open);
+    sum += source.shed_cost_s * std::min(shed_per_s[s], open) +
+           source.floor_shed_cost_s * std::max(0.0, shed_per_s[s] - open);
   }
-  return terms;
+  return sum;
 }
 
 double admit_fraction(const Problem& problem, const Plan& plan, SourceIndex source) {

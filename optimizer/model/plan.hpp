@@ -65,6 +65,9 @@ std::array<double, term_count> objective_terms(const Problem& problem, std::span
                                                std::span<const double> shed_per_s,
                                                std::span<const double> load);
 
+/// What refusing so much costs, in seconds of latency per second.
+double refused_cost(const Problem& problem, std::span<const double> shed_per_s);
+
 /// Share of the source's demand that is admitted, in [0, 1]; 1 without demand.
 double admit_fraction(const Problem& problem, const Plan& plan, SourceIndex source);
 /// Share of the source's admitted demand that goes to this pair: the weight that is published. 0 when nothing

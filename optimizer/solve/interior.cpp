@@ -47,7 +47,8 @@ class Interior {
         best.shed_per_s = std::move(here.shed_per_s);
       }
       best.iterations = i;
-      if (objective - best.bound <= options_.target_gap * std::abs(best.bound)) break;
+      if (objective - best.bound <= options_.target_gap * worth_of(problem_, best.bound, best.shed_per_s))
+        break;
       if (i == options_.max_iterations || !advance()) break;
     }
     return best;
@@ -426,6 +427,12 @@ class Interior {
 };
 
 }  // namespace
+
+double worth_of(const Problem& problem, double bound, std::span<const double> shed_per_s) {
+  constexpr double least_share = 1e-4;
+  const double refused = shed_per_s.empty() ? 0.0 : refused_cost(problem, shed_per_s);
+  return std::max({std::abs(bound) - refused, least_share * std::abs(bound), 1e-15});
+}
 
 InteriorPoint interior_point(const Problem& problem, const InteriorOptions& options) {
   return Interior(problem, options).run();

@@ -8,14 +8,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "optimizer/model/problem.hpp"
 
 namespace signalbox::optimizer {
 
+/// What a gap is measured against: the bound without what refusals cost. Those are dear, and within a thousandth of them the
+/// flows that are served could lie anywhere.
+double worth_of(const Problem& problem, double bound, std::span<const double> shed_per_s);
+
 struct InteriorOptions {
-  double target_gap = 1e-3;  ///< relative, between its flows and the bound of its prices
+  double target_gap = 1e-3;  ///< between its flows and the bound of its prices, relative to worth_of()
   std::uint32_t max_iterations = 60;
 };
 

@@ -62,7 +62,7 @@ class Solver {
     if (warm.price.size() == problem_.engines.size() && warm.flow_per_s.size() == problem_.pairs.size())
       start_warm(warm);
     if (hopeless_still()) start_cold();
-    if (!done() && !whole_) improve();
+    if (!certified() && !whole_) improve();
     if (!done() && !whole_ && rows_with_demand() <= most_rows) solve_inside();
     settle_refusals();
     return finish();
@@ -95,7 +95,7 @@ class Solver {
   }
 
   void start_cold() {
-    if (rows_with_demand() <= few_rows) return solve_inside();
+    if (few()) return solve_inside();
     const Coarse image = coarsen(problem_, groups());
     InteriorPoint point = interior_point(image.problem, {options_.target_gap});
     plan_.dual_iterations += point.iterations;
@@ -114,7 +114,7 @@ class Solver {
     offer_flows();
     primal_.start_from(point.flow_per_s, point.shed_per_s, dust * options_.target_gap);
     balance();
-    if (!done()) plan_.stop = Stop::stalled;
+    if (!certified()) plan_.stop = Stop::stalled;
   }
 
   /// The exact dual value of these prices; adds the columns that they make cheap.
@@ -147,7 +147,7 @@ class Solver {
       primal_.recount_loads();
       take_prices(price, temperature);
       balance();
-      if (done()) return;
+      if (certified()) return;
       const double progress = (best_bound_ - bound) + (objective - best_objective_);
       stalled = progress > stalled_share * options_.target_gap * std::abs(best_bound_) ? 0 : stalled + 1;
       if (stalled == most_stalled) {
@@ -220,17 +220,29 @@ class Solver {
     }
     Flows flows{all.flow_per_s, best_flows_.shed_per_s, best_flows_.load};
     repair(problem_, all, flows, settling_rounds);
-    const double most = std::max(best_objective_, best_bound_ + options_.target_gap * std::abs(best_bound_));
+    const double most = std::max(best_objective_, best_bound_ + least_gap());
     if (objective_of(problem_, all, flows) > most) return;
     best_flows_ = std::move(flows);
     best_origin_ = std::move(all.origin);
   }
 
-  bool done() {
+  bool few() const { return rows_with_demand() <= few_rows; }
+
+  /// What is certified of the plan is relative to the whole objective.
+  bool certified() {
     if (relative_gap(best_objective_, best_bound_) > options_.target_gap) return false;
     plan_.stop = Stop::certified;
     return true;
   }
+
+  /// The gap up to which flows are exchanged without gain. With few rows what is served is near its own optimum, whatever
+  /// refusals cost: the interior-point method makes that cheap.
+  double least_gap() const {
+    return options_.target_gap * (few() ? worth_of(problem_, best_bound_, best_flows_.shed_per_s)
+                                        : std::max(std::abs(best_bound_), 1e-9));
+  }
+
+  bool done() { return certified() && best_objective_ - best_bound_ <= least_gap(); }
 
   Plan finish() {
     plan_.flow_per_s.assign(problem_.pairs.size(), 0.0);

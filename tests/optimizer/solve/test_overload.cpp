@@ -57,3 +57,21 @@ BOOST_AUTO_TEST_CASE(an_engine_without_a_ceiling_gets_nothing) {
   BOOST_TEST(plan.flow_per_s[0] == 0.0);
   BOOST_TEST(plan.flow_per_s[1] == 5.0, boost::test_tools::tolerance(1e-9));
 }
+
+/// What is refused costs a thousand times as much as what is served: the flows of those who are served are at their optimum all the same.
+BOOST_AUTO_TEST_CASE(dear_refusals_leave_no_room_for_needless_ways) {
+  const Problem problem = Sketch()
+                              .engine(20, 1, 0.8)
+                              .engine(20, 1, 0.8)
+                              .source(10, 1e5, {0.0, 0.3})
+                              .source(10, 1e5, {0.3, 0.0})
+                              .take();
+  WarmState crossed;
+  crossed.price = {100, 100};
+  crossed.flow_per_s = {4, 4, 4, 4};
+  crossed.shed_per_s = {2, 2};
+  for (const WarmState& warm : {WarmState{}, crossed}) {
+    const Plan plan = solved(problem, 1e-3, warm);
+    BOOST_TEST(plan.flow_per_s[1] + plan.flow_per_s[2] < 0.04 * (plan.flow_per_s[0] + plan.flow_per_s[3]));
+  }
+}
