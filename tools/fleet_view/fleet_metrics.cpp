@@ -10,7 +10,7 @@
 
 namespace signalbox::fleet_view {
 
-const std::array<FleetMetric, 27> fleet_metric_list{{
+const std::array<FleetMetric, 32> fleet_metric_list{{
     {"signalbox_engine_state", "engine,cluster,state",
      "1 for the state that the health-monitor sees the engine in, else 0."},
     {"signalbox_engine_running", "engine,cluster", "Requests in the engine's batch."},
@@ -37,6 +37,15 @@ const std::array<FleetMetric, 27> fleet_metric_list{{
     {"signalbox_plan_objective", "cluster", "Expected cost of the plan."},
     {"signalbox_plan_held", "cluster", "1 where the snapshot is the last plan held on to, else 0."},
     {"signalbox_plan_version", "cluster", "Sequence of the snapshot in force."},
+    {"signalbox_calibration_ratio", "optimizer",
+     "End-to-end time of the last window's requests over what plans expected."},
+    {"signalbox_calibration_headroom_ratio", "optimizer",
+     "Share of the policy's load ceiling that plans use: less after three windows over 1.2."},
+    {"signalbox_calibration_latency_ratio", "class,engine",
+     "End-to-end time over what plans expected, by class and engine."},
+    {"signalbox_calibration_first_byte_ratio", "class,engine",
+     "Time to the first byte over what plans expected."},
+    {"signalbox_calibration_load_ratio", "engine", "Engine time asked for over what plans expected."},
     {"signalbox_leaders", "", "Optimizers that say they lead."},
     {"signalbox_leader_term", "", "Counter of the leader's term."},
     {"signalbox_routers_behind", "cluster",
@@ -131,6 +140,39 @@ void write_plans(const FleetView& view, Instant now, Writer& out) {
        [](const Plan& p) { return static_cast<double>(p.message.version.sequence); });
 }
 
+void write_calibration(const FleetView& view, Writer& out) {
+  const auto ratio = [](double came, double expected) {
+    return expected > 0 ? std::optional(came / expected) : std::nullopt;
+  };
+  out.begin("signalbox_calibration_ratio");
+  for (const auto& [id, heard] : view.calibrations)
+    out.sample(fmt::format("optimizer=\"{}\"", id), heard.message.ratio);
+  out.begin("signalbox_calibration_headroom_ratio");
+  for (const auto& [id, heard] : view.calibrations)
+    out.sample(fmt::format("optimizer=\"{}\"", id), heard.message.headroom);
+  // The rows of one optimizer: only the leader's plans are compared with anything.
+  const auto newest =
+      std::max_element(view.calibrations.begin(), view.calibrations.end(),
+                       [](const auto& a, const auto& b) { return a.second.at < b.second.at; });
+  const schema::Calibration none;
+  const schema::Calibration& last = newest == view.calibrations.end() ? none : newest->second.message;
+  const auto each = [&](std::string_view name, auto get) {
+    out.begin(name);
+    for (const schema::CalibrationRow& row : last.rows)
+      out.sample(fmt::format("class=\"{}\",engine=\"{}\"", view.class_name(last.policy, row.request_class),
+                             view.engine_name(last.table, row.engine)),
+                 get(row));
+  };
+  each("signalbox_calibration_latency_ratio",
+       [&](const auto& row) { return ratio(row.latency_s, row.expected_latency_s); });
+  each("signalbox_calibration_first_byte_ratio",
+       [&](const auto& row) { return ratio(row.first_byte_s, row.expected_first_byte_s); });
+  out.begin("signalbox_calibration_load_ratio");
+  for (const schema::CalibratedLoadRow& row : last.loads)
+    out.sample(fmt::format("engine=\"{}\"", view.engine_name(last.table, row.engine)),
+               ratio(row.load, row.expected_load));
+}
+
 void write_processes(const FleetView& view, Instant now, Writer& out) {
   double leaders = 0, not_ready = 0;
   for (const auto& [id, beat] : view.beats)
@@ -166,6 +208,7 @@ std::string fleet_metrics(const FleetView& view, Instant now) {
   write_engines(view, now, out);
   write_demand(view, out);
   write_plans(view, now, out);
+  write_calibration(view, out);
   write_processes(view, now, out);
   return out.take();
 }

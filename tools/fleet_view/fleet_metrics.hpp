@@ -18,6 +18,6 @@ struct FleetMetric {
 /// Every metric that fleet_metrics() can write, in its order; all are gauges.
 std::string fleet_metrics(const FleetView& view, Instant now);
 /// Their declarations, for docs and checks.
-extern const std::array<FleetMetric, 27> fleet_metric_list;
+extern const std::array<FleetMetric, 32> fleet_metric_list;
 
 }  // namespace signalbox::fleet_view
