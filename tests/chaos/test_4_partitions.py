@@ -2,6 +2,7 @@
 
 import collections
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -129,6 +130,25 @@ def fake_clock(rig, folder) -> tuple[dict[str, str], object]:
     set_clock(0)
     return {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": str(file), "FAKETIME_NO_CACHE": "1", "FAKETIME_DONT_FAKE_MONOTONIC": "1",
             "ASAN_OPTIONS": "verify_asan_link_order=0:" + os.environ.get("ASAN_OPTIONS", "")}, set_clock
+
+
+def test_monitor_hears_nobody(rig, figures):
+    """Monitor cut off from all that it hears."""
+    process = rig.apart("monitor-2")
+    heard_again(rig, "monitor-2", time.monotonic())
+    log = process.log.read_text
+    before = len(log())
+    cut = time.monotonic()
+    process.cut("in")
+    # What it says does not leave it for long either: nobody acknowledges it.
+    wait_for("it knows that it is isolated", lambda: "alert_raised monitor-isolated" in log()[before:], 30)
+    known = time.monotonic()
+    process.cut()
+    heard_again(rig, "monitor-2", known)
+    rig.bus.first("it judges again", "health_verdict", lambda h: h.source == "monitor-2" and not h.body["isolated"], known, 60)
+    accused = re.findall(r"verdict \S+ is (?:suspect|gone)", log()[before:])
+    figures("knows that it is isolated after", known - cut, "s", most=6)  # the policy calls 5 s of silence too long
+    figures("healthy engines that it declared gone or suspect", len(accused), most=0, exact=True)
 
 
 def nothing_happens(rig, figures, happen) -> None:
