@@ -1,17 +1,22 @@
 // The gateway and a fast engine as plain processes, to load from outside and to weigh beside other proxies:
 //   bench_relay engine PORT           answers POSTs: 1 KB of JSON, or a stream of {"events":N} events, one each "every_ms"
 //   bench_relay gateway PORT ENGINE_PORT...
+//   bench_relay filing PORT ENGINE_PORT...  the same, and its decisions are written to a ring file, as a router does
 //   bench_relay decide ENGINES TIMES  decides, for whoever counts its instructions
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <stop_token>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actors/cluster_router/gateway/gateway.hpp"
+#include "actors/cluster_router/records/record_file.hpp"
 #include "cluster-config/policy/compile.hpp"
 #include "tools/bench/decide/decide.hpp"
 
@@ -128,13 +133,31 @@ void report(const gateway::GatewayCounters& counters) {
       static_cast<unsigned long long>(counters.streams_broken));
 }
 
+/// Writes what the gateway hands out, twenty times a second.
+void file_decisions(std::stop_token stop, routing::PlainQueue<routing::FiledRecord>& queue) {
+  const std::string path = "/tmp/bench_relay." + std::to_string(getpid()) + ".ring";
+  auto file = cluster_router::RecordFile::open(path, 1'000'000);
+  if (!file) std::fprintf(stderr, "%s\n", file.error().text().c_str()), std::exit(1);
+  unlink(path.c_str());
+  std::vector<routing::FiledRecord> records;
+  for (bool last = false; !last;) {
+    last = stop.stop_requested();
+    if (!last) std::this_thread::sleep_for(50ms);
+    records.clear();
+    queue.take(records);
+    if (const Status done = file->append(records); !done)
+      std::fprintf(stderr, "%s\n", done.error().text().c_str()), std::exit(1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 2)
-    return std::fprintf(stderr,
-                        "bench_relay engine PORT | gateway PORT ENGINE_PORT... | decide ENGINES TIMES\n"),
+    return std::fprintf(
+               stderr,
+               "bench_relay engine PORT | gateway|filing PORT ENGINE_PORT... | decide ENGINES TIMES\n"),
            2;
   if (arguments[0] == "decide" && arguments.size() == 3) {
     const std::uint64_t sum =
@@ -155,11 +178,17 @@ int main(int argc, char** argv) {
     loop.run();
     return 0;
   }
-  gateway::Gateway relay(loop, {});
+  gateway::GatewayOptions options;
+  options.dispatcher.file_records = arguments[0] == "filing";
+  gateway::Gateway relay(loop, options);
+  std::jthread clerk;
+  if (auto* queue = relay.dispatcher().filed())
+    clerk = std::jthread([queue](std::stop_token stop) { file_decisions(std::move(stop), *queue); });
   if (auto listening = relay.listen(*address); !listening)
     return std::fprintf(stderr, "%s\n", listening.error().text().c_str()), 1;
   relay.adopt(routes_of({arguments.begin() + 2, arguments.end()}));
   loop.run();
+  if (clerk.joinable()) clerk.request_stop(), clerk.join();
   report(relay.counters());
   return 0;
 }

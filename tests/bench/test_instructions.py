@@ -75,14 +75,14 @@ def engine():
     process.wait()
 
 
-def relayed(engine: int, act) -> int:
+def relayed(engine: int, act, way: str = "gateway") -> int:
     port = free_port()
 
     def work():
         with connect(port) as line:
             act(line)
 
-    return counted(["gateway", port, engine], work)
+    return counted([way, port, engine], work)
 
 
 def hold(path: str, each: float) -> None:
@@ -94,6 +94,15 @@ def hold(path: str, each: float) -> None:
 def test_a_decision():
     runs = [counted(["decide", 1000, times]) for times in (1000, 11000)]
     hold("decide", (runs[1] - runs[0]) / 10000)
+
+
+def test_a_decision_costs_the_same_among_many_engines():
+    each = {}
+    for engines in (10, 1000):
+        runs = [counted(["decide", engines, times]) for times in (1000, 6000)]
+        each[engines] = (runs[1] - runs[0]) / 5000
+    print(each)
+    assert each[1000] <= 1.5 * each[10]
 
 
 def test_a_relayed_request(engine):

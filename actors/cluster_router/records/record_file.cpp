@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "messages/base/digest.hpp"
-
 namespace signalbox::cluster_router {
 
 using routing::FiledRecord;
@@ -38,8 +36,12 @@ struct Head {
 };
 static_assert(sizeof(Head) == 64);
 
+/// FNV-1a: tells what is torn, at a few instructions a byte.
 std::uint64_t sum_of(const void* bytes, std::size_t size) {
-  return digest_of(std::span(static_cast<const std::uint8_t*>(bytes), size)).fingerprint();
+  std::uint64_t out = 0xcbf29ce484222325;
+  for (const std::uint8_t byte : std::span(static_cast<const std::uint8_t*>(bytes), size))
+    out = (out ^ byte) * 0x100000001b3;
+  return out;
 }
 std::uint64_t sum_of(const Head& head) { return sum_of(&head, offsetof(Head, checksum)); }
 
