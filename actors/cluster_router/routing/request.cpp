@@ -1,6 +1,10 @@
 #include "actors/cluster_router/routing/request.hpp"
 
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>  // the same hashes by the widest vectors that the processor has
+#else
 #include <xxhash.h>
+#endif
 
 #include <algorithm>
 
