@@ -100,6 +100,10 @@ void put_counters(Text& text, const Readout& r, std::uint64_t late_batches) {
           r.server.in_the_clear);
   text.single("signalbox_router_connections", "gauge", "Client connections open.",
               static_cast<double>(r.connections));
+  text.family("signalbox_router_loop_connections", "gauge",
+              "Client connections open, by the event loop that serves them.");
+  for (std::size_t i = 0; i < r.loop_connections.size(); ++i)
+    text.sample("signalbox_router_loop_connections", fmt::format("loop=\"{}\"", i), r.loop_connections[i]);
   text.single("signalbox_router_open_requests", "gauge", "Requests that wait or are being answered.",
               static_cast<double>(r.open));
   text.single("signalbox_router_queued_requests", "gauge", "Of these, waiting for a place.",
@@ -176,10 +180,28 @@ Readout read_out(const gateway::Gateway& gateway) {
   out.counters = gateway.counters();
   out.server = gateway.server_counters();
   out.connections = gateway.client_connections();
+  out.loop_connections = {out.connections};
   out.open = gateway.dispatcher().open();
   out.queued = gateway.dispatcher().waiting();
   out.meters = gateway.meters().all();
   if (const auto& view = gateway.dispatcher().view()) out.pool = pool_of(*view);
+  return out;
+}
+
+Readout summed(const std::vector<Readout>& each) {
+  Readout out = each.front();
+  for (std::size_t i = 1; i < each.size(); ++i) {
+    const Readout& more = each[i];
+    out.counters += more.counters;
+    out.server.accepted += more.server.accepted;
+    out.server.handshakes += more.server.handshakes;
+    out.server.handshakes_failed += more.server.handshakes_failed;
+    out.server.in_the_clear += more.server.in_the_clear;
+    out.loop_connections.push_back(more.connections);
+    out.connections += more.connections, out.open += more.open, out.queued += more.queued;
+    out.meters.insert(out.meters.end(), more.meters.begin(), more.meters.end());
+  }
+  out.meters = gateway::summed(std::move(out.meters));
   return out;
 }
 

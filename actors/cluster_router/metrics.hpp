@@ -17,11 +17,12 @@ struct PoolFacts {
   bool waiting_known = false, kv_known = false;
 };
 
-/// A copy of one event loop's numbers.
+/// A copy of one event loop's numbers, or of several summed up.
 struct Readout {
   gateway::GatewayCounters counters;
   net::ServerCounters server;
   std::uint64_t connections = 0, open = 0, queued = 0;
+  std::vector<std::uint64_t> loop_connections;  ///< by event loop
   std::vector<gateway::Meter> meters;
   PoolFacts pool;
 };
@@ -30,6 +31,8 @@ struct FilingCounts {
   std::uint64_t filed = 0, lost = 0;
 };
 Readout read_out(const gateway::Gateway& gateway);
+/// Of all loops; `each` is not empty.
+Readout summed(const std::vector<Readout>& each);
 
 /// Own names begin with signalbox_router_. Requests and tokens are told under the names of OpenTelemetry's conventions for
 /// generative AI (dots become underscores) and, with the engines, under those of the Gateway API inference extension.

@@ -14,7 +14,7 @@ namespace {
 
 using Answer = kit::OperatorAnswer;
 using gateway::Gateway;
-using gateway::GatewayThread;
+using gateway::Gateways;
 
 constexpr std::string_view json = "application/json";
 
@@ -22,11 +22,12 @@ Answer problem(int status, std::string_view text) { return {status, "text/plain"
 Answer too_late() { return problem(503, "the event loop did not answer in time"); }
 
 /// From the loop's memory, else from the ring file.
-Answer explain(GatewayThread& thread, const std::string& text, const std::string& ring_file) {
+Answer explain(Gateways& gateways, const std::string& text, const std::string& ring_file) {
   const auto id = routing::parse_decision_id(text);
   if (!id) return problem(400, "that is no decision's id");
-  const auto record = thread.ask(
-      [id](Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
+  const auto loop = static_cast<std::uint32_t>(id->count % gateways.loops());
+  const auto record = gateways.ask(
+      loop, [id](Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
   if (!record) return too_late();
   if (!*record) {
     const auto found = RecordFile::find(ring_file, *id);
@@ -40,11 +41,11 @@ Answer explain(GatewayThread& thread, const std::string& text, const std::string
   return {200, std::string(json), codec::to_json(schema::Message(**record)) + "\n"};
 }
 
-Answer show_snapshot(GatewayThread& thread) {
+Answer show_snapshot(Gateways& gateways) {
   using Found = std::shared_ptr<const schema::RoutingSnapshot>;
-  const auto snapshot =
-      thread.ask([](Gateway& g) { return g.dispatcher().view() ? g.dispatcher().view()->snapshot : Found(); },
-                 question_limit);
+  const auto snapshot = gateways.ask(
+      0, [](Gateway& g) { return g.dispatcher().view() ? g.dispatcher().view()->snapshot : Found(); },
+      question_limit);
   if (!snapshot) return too_late();
   if (!*snapshot) return problem(404, "no snapshot is in force");
   return {200, std::string(json), codec::to_json(schema::Message(**snapshot)) + "\n"};
@@ -80,7 +81,7 @@ tl::expected<Routed, gateway::Misfit> decide(Gateway& gateway, const Question& q
 
 /// The decision alone. The request is sent as it would go to an engine: its fields, its body, its path after /v1/route (a chat
 /// completion if there is none). The answer's status is 200, or the one that a client would get.
-Answer would_route(GatewayThread& thread, const kit::OperatorRequest& asked) {
+Answer would_route(Gateways& gateways, const kit::OperatorRequest& asked) {
   constexpr std::size_t json_padding_bytes = 64;
   auto question = std::make_shared<Question>();
   question->path = asked.rest.empty() ? "/v1/chat/completions" : asked.rest;
@@ -88,7 +89,8 @@ Answer would_route(GatewayThread& thread, const kit::OperatorRequest& asked) {
   question->body = asked.body;
   question->body_bytes = question->body.size();
   question->body.append(json_padding_bytes, '\0');
-  const auto routed = thread.ask([question](Gateway& g) { return decide(g, *question); }, question_limit);
+  const auto routed = gateways.ask(
+      0, [question](Gateway& g) { return decide(g, *question); }, question_limit);
   if (!routed) return too_late();
   if (!*routed) {
     const gateway::Misfit& misfit = routed->error();
@@ -106,14 +108,14 @@ Answer would_route(GatewayThread& thread, const kit::OperatorRequest& asked) {
 
 }  // namespace
 
-void add_pages(kit::Process& process, const std::shared_ptr<GatewayThread>& thread,
+void add_pages(kit::Process& process, const std::shared_ptr<Gateways>& gateways,
                const std::string& ring_file) {
-  process.add_page({"GET", "/explain/", [thread, ring_file](const auto& asked) {
-                      return explain(*thread, asked.rest, ring_file);
+  process.add_page({"GET", "/explain/", [gateways, ring_file](const auto& asked) {
+                      return explain(*gateways, asked.rest, ring_file);
                     }});
-  process.add_page({"GET", "/snapshot", [thread](const auto&) { return show_snapshot(*thread); }});
+  process.add_page({"GET", "/snapshot", [gateways](const auto&) { return show_snapshot(*gateways); }});
   process.add_page(
-      {"POST", "/v1/route", [thread](const auto& asked) { return would_route(*thread, asked); }});
+      {"POST", "/v1/route", [gateways](const auto& asked) { return would_route(*gateways, asked); }});
 }
 
 }  // namespace signalbox::cluster_router

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "actors/cluster_router/gateway/gateway_thread.hpp"
+#include "actors/cluster_router/gateway/gateways.hpp"
 #include "actors/kit/process.hpp"
 
 namespace signalbox::cluster_router {
@@ -13,7 +13,7 @@ namespace signalbox::cluster_router {
 inline constexpr Duration question_limit = 1s;
 
 /// `ring_file`: where decisions are that no event loop remembers.
-void add_pages(kit::Process& process, const std::shared_ptr<gateway::GatewayThread>& thread,
+void add_pages(kit::Process& process, const std::shared_ptr<gateway::Gateways>& gateways,
                const std::string& ring_file);
 
 }  // namespace signalbox::cluster_router

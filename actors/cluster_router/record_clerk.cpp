@@ -14,9 +14,10 @@ void RecordClerk::know(const std::shared_ptr<const routing::View>& view) {
   fresh_ = known_ = view;
 }
 
-std::optional<DecisionsKept> RecordClerk::turn(Queue& queue, Duration to_wall, Instant now) {
+std::optional<DecisionsKept> RecordClerk::turn(const std::vector<Queue*>& queues, Duration to_wall,
+                                               Instant now) {
   records_.clear();
-  queue.take(records_);
+  for (Queue* queue : queues) queue->take(records_);
   for (auto& record : records_) record.arrived_us += to_wall / 1us;
   if (file_ || now >= again_) {
     if (const Status done = file(records_, now); done) {

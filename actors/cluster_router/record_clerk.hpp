@@ -23,9 +23,9 @@ class RecordClerk {
 
   /// What the rows of coming records stand for. Any thread.
   void know(const std::shared_ptr<const routing::View>& view);
-  /// Files what is in the queue. `to_wall`: what is added to the loops' time for the time since 1970. The answer: whether
+  /// Files what is in the loops' queues. `to_wall`: what is added to the loops' time for the time since 1970. The answer: whether
   /// decisions are filed, if that has changed. One thread at a time.
-  std::optional<DecisionsKept> turn(Queue& queue, Duration to_wall, Instant now);
+  std::optional<DecisionsKept> turn(const std::vector<Queue*>& queues, Duration to_wall, Instant now);
 
   std::uint64_t filed() const { return filed_.load(std::memory_order_relaxed); }
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
 #include <mutex>
+#include <thread>
 
-#include "actors/cluster_router/gateway/gateway_thread.hpp"
+#include "actors/cluster_router/gateway/gateways.hpp"
 #include "actors/cluster_router/machine/machine.hpp"
 #include "actors/cluster_router/metrics.hpp"
 #include "actors/cluster_router/net/port_claim.hpp"
@@ -22,6 +24,11 @@ namespace signalbox::cluster_router {
 namespace {
 
 constexpr Duration batch_period = 250ms, pump_period = 50ms;
+
+std::uint32_t loops_of(const kit::Process& process) {
+  const std::uint32_t wanted = process.config().router.loops;
+  return wanted != 0 ? wanted : gateway::loops_for(std::thread::hardware_concurrency());
+}
 
 /// Keys the hashes of prompts: the same in all routers of a fleet, unknown outside.
 std::uint64_t fleet_secret(const kit::Process& process) {
@@ -57,10 +64,11 @@ gateway::GatewayThreadOptions gateway_options(const kit::Process& process, const
   return out;
 }
 
-gateway::EngineAccessMap access_of(const config::Config& config) {
+/// Each loop keeps idle connections of its own, within its share of what the engine bears.
+gateway::EngineAccessMap access_of(const config::Config& config, std::uint32_t loops) {
   gateway::EngineAccessMap out;
   for (const auto& engine : config.engines) {
-    out[engine.name].connections = engine.connections;
+    out[engine.name].connections = std::max<std::uint32_t>(1, engine.connections / loops);
     out[engine.name].tls_authorities = engine.tls_authorities;
     if (!engine.api_key_file.empty()) out[engine.name].authorization = "";  // until the file is read
   }
@@ -72,18 +80,18 @@ class Front {
  public:
   Front(const kit::Process& process, gateway::GatewayThreadOptions options)
       : process_(process),
-        access_(access_of(process.config())),
+        access_(access_of(process.config(), loops_of(process))),
         clerk_(process.state().path() + "/" + std::string(RecordFile::name),
                process.config().router.decisions),
-        gateway_(std::move(options)) {}
+        gateway_(std::move(options), loops_of(process)) {}
 
-  gateway::GatewayThread& thread() { return gateway_; }
+  gateway::Gateways& gateways() { return gateway_; }
   RecordClerk& clerk() { return clerk_; }
   /// Files the decisions that were made since.
   std::optional<DecisionsKept> file_decisions() {
     const Duration wall = std::chrono::system_clock::now().time_since_epoch();
     const Instant now = kit::monotonic_now();
-    return clerk_.turn(*gateway_.filed(), wall - now.time_since_epoch(), now);
+    return clerk_.turn(gateway_.filed(), wall - now.time_since_epoch(), now);
   }
 
   /// In the actor.
@@ -185,14 +193,16 @@ class Front {
   std::shared_ptr<const routing::View> view_;  ///< as published last
   RecordClerk clerk_;
   std::vector<net::PortClaim> claims_;
-  gateway::GatewayThread gateway_;
+  gateway::Gateways gateway_;
 };
 
 std::string metrics(Front& front, const std::string& fleet) {
-  const auto readout = front.thread().ask([](gateway::Gateway& g) { return read_out(g); }, question_limit);
-  if (!readout) return {};
-  const FilingCounts filing{front.clerk().filed(), front.clerk().lost() + front.thread().filed()->dropped()};
-  return metrics_text(*readout, fleet, front.thread().late_batches(), filing);
+  gateway::Gateways& gateways = front.gateways();
+  const auto each = gateways.ask_all([](gateway::Gateway& g) { return read_out(g); }, question_limit);
+  if (!each) return {};
+  FilingCounts filing{front.clerk().filed(), front.clerk().lost()};
+  for (const auto* queue : gateways.filed()) filing.lost += queue->dropped();
+  return metrics_text(summed(*each), fleet, gateways.late_batches(), filing);
 }
 
 /// Null if no traces are made.
@@ -214,6 +224,7 @@ Options machine_options(const kit::Process& process) {
   out.id = process.id();
   out.cluster = process.cluster();
   out.incarnation = process.incarnation();
+  out.loops = loops_of(process);
   out.epoch = process.config().fleet_epoch;
   out.table = kit::fleet_table(process.config());
   out.kept = {process.state().read(Machine::policy_name), process.state().read(Machine::table_name),
@@ -245,7 +256,7 @@ Status start(kit::Process& process) {
   if (const auto shown = front->load_certificate(); !shown) return shown;
   if (const auto known = front->load_api_keys(); !known) return known;
   if (const auto ours = front->claim({row->listen, row->operator_listen}); !ours) return ours;
-  if (const auto listening = front->thread().start(); !listening) return listening;
+  if (const auto listening = front->gateways().start(); !listening) return listening;
   const auto teller = process.host<Machine>(
       "cluster-router",
       [&process, where = listen->text()] {
@@ -256,17 +267,17 @@ Status start(kit::Process& process) {
       [front](const SwapView& swap, const auto&) { front->swap(swap); }, prefixes(process));
   const auto exporter = exporter_of(process);
   auto pump = std::make_shared<Pump>(pump_period, [front, teller, exporter] {
-    while (auto batch = front->thread().take_batch()) teller(BatchIn{*std::move(batch)});
+    while (auto batch = front->gateways().take_batch()) teller(BatchIn{*std::move(batch)});
     if (auto kept = front->file_decisions()) teller(*std::move(kept));
     if (exporter)
-      while (auto trace = front->thread().take_trace()) exporter->take(*std::move(trace));
+      while (auto trace = front->gateways().take_trace()) exporter->take(*std::move(trace));
   });
-  process.watch_loop([front] { return front->thread().last_turn(); });
-  add_pages(process, std::shared_ptr<gateway::GatewayThread>(front, &front->thread()), front->clerk().path());
+  process.watch_loop([front] { return front->gateways().last_turn(); });
+  add_pages(process, std::shared_ptr<gateway::Gateways>(front, &front->gateways()), front->clerk().path());
   process.add_metrics([front, fleet = process.config().fleet] { return metrics(*front, fleet); });
   process.add_metrics([front, exporter] {
     return trace_metrics_text(exporter ? exporter->counters() : tracing::OutboxCounters{},
-                              front->thread().dropped_traces());
+                              front->gateways().dropped_traces());
   });
   process.on_reload([&process, front] {
     front->reload_doors();

@@ -151,13 +151,21 @@ void Builder::intervals() {
 
 void Builder::router() {
   const Section s = document_.table("router");
-  config_.router = {s.integer("body_limit"),     static_cast<std::uint32_t>(s.integer("connections")),
-                    s.integer("decisions"),      s.integer("recent_decisions"),
-                    s.integer("continuation"),   s.number("published"),
-                    s.duration("drain_grace"),   path(s.text("tls_certificate")),
-                    path(s.text("tls_key")),     s.duration("head_timeout"),
-                    s.duration("body_timeout"),  s.duration("idle_timeout"),
-                    s.duration("stall_timeout"), s.list("cors_origins"),
+  config_.router = {s.integer("body_limit"),
+                    static_cast<std::uint32_t>(s.integer("connections")),
+                    static_cast<std::uint32_t>(s.integer("loops")),
+                    s.integer("decisions"),
+                    s.integer("recent_decisions"),
+                    s.integer("continuation"),
+                    s.number("published"),
+                    s.duration("drain_grace"),
+                    path(s.text("tls_certificate")),
+                    path(s.text("tls_key")),
+                    s.duration("head_timeout"),
+                    s.duration("body_timeout"),
+                    s.duration("idle_timeout"),
+                    s.duration("stall_timeout"),
+                    s.list("cors_origins"),
                     path(s.text("api_keys"))};
   if (s.has("tls_certificate") != s.has("tls_key"))
     s.mistake("tls_certificate", "one of 'router.tls_certificate' and 'router.tls_key' without the other",

@@ -92,6 +92,9 @@ constexpr std::array setting_rows{
             "The largest request body; above it the answer is 413."},
     Setting{"router", "connections", T::integer, "", "10000", false, 1, 1e6, "",
             "The most client connections."},
+    Setting{"router", "loops", T::integer, "", "0", false, 0, 64, "",
+            "Event loops that serve clients, each on a thread of its own; 0: one for each two cores, 16 at "
+            "most."},
     Setting{"router", "decisions", T::integer, "", "1000000", false, 100, 1e8, "",
             "Decision records of 128 bytes in the ring file of the router's state folder, for `explain`, "
             "also after a "

@@ -140,6 +140,7 @@ struct Intervals {
 struct Router {
   std::uint64_t body_limit_mib = 0;
   std::uint32_t connections = 0;       ///< client connections at most
+  std::uint32_t loops = 0;             ///< event loops; 0: by the machine's cores
   std::uint64_t decisions = 0;         ///< records kept in the ring file
   std::uint64_t recent_decisions = 0;  ///< of these, kept whole in memory
   std::uint64_t continuation_mib = 0;  ///< for streams that may go on at another engine

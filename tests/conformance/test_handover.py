@@ -15,12 +15,12 @@ from upstream import LAST_CHUNK, SSE_HEAD, Case, chunk, json_answer
 from wire import Connection
 
 
-@pytest.fixture
+@pytest.fixture(params=["signalbox", "signalbox-loops"])
 def router(request, upstream, tmp_path):
-    """A router of the test's own, with the engines of all."""
+    """A router of the test's own, with the engines of all, of one event loop and of four."""
     if request.config.getoption("--base-url") or request.config.getoption("--target") != "signalbox":
         pytest.skip("starts routers of its own")
-    running = targets.signalbox(tmp_path, [engine.port for engine in upstream.engines])
+    running = targets.STARTERS[request.param](tmp_path, [engine.port for engine in upstream.engines])
     yield running
     running.close()
 

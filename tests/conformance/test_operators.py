@@ -7,6 +7,8 @@ import urllib.request
 
 import pytest
 
+import targets
+from client import Client
 from test_streams import DONE, event
 from upstream import LAST_CHUNK, SSE_HEAD, chunk, json_answer
 
@@ -130,3 +132,30 @@ def test_buckets_add_up(client, operator):
     for labels, count in samples(text)["gen_ai_server_request_duration_seconds_count"]:
         buckets = [amount for shown, amount in samples(text)["gen_ai_server_request_duration_seconds_bucket"] if shown.startswith(labels[:-1])]
         assert buckets == sorted(buckets) and buckets[-1] == count
+
+
+def test_what_several_event_loops_served_is_told_by_one_port(request, upstream, tmp_path):
+    if request.config.getoption("--base-url") or request.config.getoption("--target") != "signalbox":
+        pytest.skip("starts a router of its own")
+    router = targets.signalbox_loops(tmp_path, [engine.port for engine in upstream.engines])
+
+    def told(path: str) -> str:
+        return urllib.request.urlopen(router.operator_url + path, timeout=5).read().decode()
+
+    try:
+        decisions = set()
+        clients = [Client(router, upstream) for _ in range(8)]
+        for client in clients:
+            answer = client.ask()
+            assert answer.status == 200
+            decisions.add(answer.get("x-signalbox-decision"))
+        assert len(decisions) == 8
+        for decision in decisions:
+            assert decision in told(f"/explain/{decision}")
+        metrics = told("/metrics")
+        assert len(re.findall(r'^signalbox_router_loop_connections\{loop="\d"\} \d+$', metrics, re.MULTILINE)) == 4
+        assert "\nsignalbox_router_requests_total 8\n" in metrics
+        for client in clients:
+            client.close()
+    finally:
+        assert router.close() == 0

@@ -116,8 +116,10 @@ void Exchange::on_answer(const http::ResponseHead& head) {
 /// Shows the dispatcher the answer's status; false when it wants another answer instead.
 bool Exchange::judge(std::uint16_t status) {
   const auto verdict = gateway_.dispatcher_.head(ticket_, status, answer_.retry_after, gateway_.loop_.now());
-  if (verdict) act(*verdict);
-  return !verdict;
+  if (!verdict) return true;
+  act(*verdict);
+  gateway_.place_freed();
+  return false;
 }
 
 void Exchange::on_body(std::string_view bytes) {
@@ -203,7 +205,9 @@ void Exchange::on_fault(net::CallFault fault) {
       if (continue_elsewhere(after_first_byte(fault))) return;
       finished(after_first_byte(fault));
       return break_off(502, net::to_string(fault), net::describe(fault));
-    default: return act(gateway_.dispatcher_.failed(ticket_, before_first_byte(fault), gateway_.loop_.now()));
+    default:
+      act(gateway_.dispatcher_.failed(ticket_, before_first_byte(fault), gateway_.loop_.now()));
+      return gateway_.place_freed();
   }
 }
 
@@ -266,7 +270,7 @@ void Exchange::finished(AttemptEnd end) {
   gateway_.counters_.events += answer_.watch.events();
   if (end == AttemptEnd::succeeded && answer_.status < 400) measure(usage);
   gateway_.dispatcher_.finished(ticket_, end, usage, gateway_.loop_.now());
-  gateway_.pump_soon();
+  gateway_.place_freed();
 }
 
 void Exchange::measure(const routing::Usage& usage) {
@@ -293,7 +297,7 @@ void Exchange::on_client_gone() {
   ++(phase_ == Phase::relaying ? gateway_.counters_.clients_left_streaming
                                : gateway_.counters_.clients_left_waiting);
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
-  gateway_.pump_soon();
+  gateway_.place_freed();
   over(Ending::client_left);
 }
 

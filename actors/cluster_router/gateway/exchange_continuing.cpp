@@ -46,7 +46,7 @@ bool Exchange::continue_elsewhere(AttemptEnd end) {
   writer_->write(fmt::format(": continued after {} tokens by engine {}\n\n", continuation_->tokens(), who));
   continuation_->start(*std::move(asked));
   forward(*to);
-  gateway_.pump_soon();
+  gateway_.place_freed();
   return true;
 }
 

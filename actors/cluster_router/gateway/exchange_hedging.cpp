@@ -17,9 +17,10 @@ void Exchange::on_hedge_due() {
   ++gateway_.counters_.hedges;
   attempts_ = to->attempt;
   auto engine = gateway_.engines_.at(to->engine);
-  if (engine == nullptr || engine->upstream == nullptr)
-    return gateway_.dispatcher_.hedge_over(ticket_, to->attempt, AttemptEnd::connect_error, 0,
-                                           gateway_.loop_.now());
+  if (engine == nullptr || engine->upstream == nullptr) {
+    gateway_.dispatcher_.hedge_over(ticket_, to->attempt, AttemptEnd::connect_error, 0, gateway_.loop_.now());
+    return gateway_.place_freed();
+  }
   auto call = start_call(*engine, *to, *hedge_);
   hedge_->start(std::move(engine), *to, std::move(call));
 }
@@ -33,7 +34,7 @@ net::CallObserver& Exchange::on_hedge_answering() {
 void Exchange::on_hedge_over(AttemptEnd end, std::uint16_t status) {
   gateway_.dispatcher_.hedge_over(ticket_, hedge_->to().attempt, end, status, gateway_.loop_.now());
   gateway_.loop_.later([keep = std::move(hedge_)] {});
-  gateway_.pump_soon();
+  gateway_.place_freed();
 }
 
 /// The first attempt was answered with an error. False when the second one goes on in its place.
@@ -51,7 +52,7 @@ void Exchange::lose_hedge() {
     gateway_.dispatcher_.hedge_over(ticket_, hedge_->to().attempt, AttemptEnd::superseded, 0,
                                     gateway_.loop_.now());
   hedge_.reset();
-  gateway_.pump_soon();
+  gateway_.place_freed();
 }
 
 /// The second attempt goes on as the request's only one; the first one ended so.
@@ -68,7 +69,7 @@ void Exchange::promote_hedge(AttemptEnd end, std::uint16_t status) {
   call_->observe(*this);
   phase_ = taken.answer ? Phase::answered : Phase::calling;
   answer_ = taken.answer ? *std::move(taken.answer) : AnswerStart{};
-  gateway_.pump_soon();
+  gateway_.place_freed();
 }
 
 }  // namespace signalbox::gateway

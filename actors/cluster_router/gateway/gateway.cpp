@@ -53,6 +53,31 @@ void respond_misfit(net::ResponseWriter& writer, const Misfit& misfit) {
 
 }  // namespace
 
+GatewayCounters& GatewayCounters::operator+=(const GatewayCounters& other) {
+  using Field = std::uint64_t GatewayCounters::*;
+  using G = GatewayCounters;
+  constexpr std::array fields{Field{&G::requests},
+                              &G::misfits,
+                              &G::refused,
+                              &G::malformed,
+                              &G::unauthorized,
+                              &G::rate_limited,
+                              &G::attempts,
+                              &G::hedges,
+                              &G::hedges_won,
+                              &G::stale_connections,
+                              &G::answers_completed,
+                              &G::streams_broken,
+                              &G::streams_continued,
+                              &G::clients_left_waiting,
+                              &G::clients_left_streaming,
+                              &G::events,
+                              &G::body_bytes_to_clients};
+  static_assert(sizeof(GatewayCounters) == fields.size() * sizeof(std::uint64_t));
+  for (const Field field : fields) this->*field += other.*field;
+  return *this;
+}
+
 Gateway::Gateway(net::Loop& loop, GatewayOptions options)
     : loop_(loop),
       options_(std::move(options)),
@@ -255,6 +280,12 @@ void Gateway::pump_soon() {
   if (dispatcher_.waiting() > 0) wake_.arm(loop_.now());
 }
 
+/// An attempt ended here: somebody who waits, on this loop or another, may have its place.
+void Gateway::place_freed() {
+  pump_soon();
+  if (const std::uint64_t others = dispatcher_.waiting_elsewhere()) options_.wake_loops(others);
+}
+
 void Gateway::pump() {
   while (const auto ready = dispatcher_.next_ready(loop_.now()))
     if (ready->ticket.slot < exchanges_.size() && exchanges_[ready->ticket.slot])
@@ -263,11 +294,14 @@ void Gateway::pump() {
   wake == end_of_time ? wake_.disarm() : wake_.arm(wake);
 }
 
-void Gateway::drain(Duration grace, std::function<void()> done) {
+bool Gateway::drain(Duration grace, std::function<void()> done, std::optional<bool> with_first) {
   on_drained_ = std::move(done);
   grace_.arm_in(grace);
   // A connection whose handshake began here is still completed here: those are waited for and served.
-  server_.hand_over() ? handed_over_.arm_in(std::min(grace, handover_time)) : stop_taking();
+  const bool by_itself = server_.hand_over();
+  const bool handed_over = with_first.value_or(by_itself);
+  handed_over ? handed_over_.arm_in(std::min(grace, handover_time)) : stop_taking();
+  return handed_over;
 }
 
 void Gateway::stop_taking() {

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct GatewayOptions {
   std::function<void()>
       on_open;  ///< called once, on the loop's thread, when clients are accepted; may be empty
   std::size_t continuation_bytes = 0;  ///< for streams that may go on at another engine; 0: none does
-  bool hide_engines = false;           ///< x-signalbox-engine carries the engine's number instead of its name
+  std::function<void(std::uint64_t loops)>
+      wake_loops;  ///< calls pump_soon() on these other loops, a bit for each; empty: there is one loop
+  bool hide_engines = false;  ///< x-signalbox-engine carries the engine's number instead of its name
 };
 
 /// Totals since the start.
@@ -55,6 +58,9 @@ struct GatewayCounters {
   std::uint64_t clients_left_streaming = 0;  ///< after it
   std::uint64_t events = 0;                  ///< server-sent events relayed
   std::uint64_t body_bytes_to_clients = 0;
+
+  /// Of several loops.
+  GatewayCounters& operator+=(const GatewayCounters& other);
 };
 
 class Gateway final : private net::HttpHandler {
@@ -71,9 +77,14 @@ class Gateway final : private net::HttpHandler {
   std::uint16_t port() const { return server_.port(); }
   /// Routes by these from now on.
   void adopt(Routes routes);
-  /// Hands new connections to another process on this port, if there is one; accepts none then, lets what is here finish, ends
-  /// it after `grace` in words; when all of that is sent calls `done`, once.
-  void drain(Duration grace, std::function<void()> done);
+  /// Hands new connections to another process on this port, if there is one (then the answer is true); accepts none then, lets what
+  /// is here finish, ends it after `grace` in words; when all of that is sent calls `done`, once. `with_first`: what the loop
+  /// that accepts for this one answered.
+  bool drain(Duration grace, std::function<void()> done, std::optional<bool> with_first = {});
+  /// Shares what any of the group accepts; before that.
+  void join(net::ServerGroup& group) { server_.join(group); }
+  /// Asks the dispatcher soon for requests that waited.
+  void pump_soon();
 
   routing::Dispatcher& dispatcher() { return dispatcher_; }
   const routing::Dispatcher& dispatcher() const { return dispatcher_; }
@@ -106,8 +117,7 @@ class Gateway final : private net::HttpHandler {
   void answer_options(net::ResponseWriter& writer) const;
   void add_request_id(net::ResponseWriter& writer);
 
-  /// Asks the dispatcher soon for requests that waited.
-  void pump_soon();
+  void place_freed();
   void pump();
   Meter& meter_of(const Reading& reading);
   void take(std::unique_ptr<Exchange> exchange, routing::Ticket ticket);

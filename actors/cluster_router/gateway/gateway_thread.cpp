@@ -13,18 +13,22 @@ GatewayThread::GatewayThread(GatewayThreadOptions options)
       batch_timer_(loop_, [this] { hand_out(); }),
       patience_(loop_, [this] { gateway_.open(); }) {}
 
-GatewayThread::~GatewayThread() {
+GatewayThread::~GatewayThread() { stop(); }
+
+void GatewayThread::stop() {
   if (!thread_.joinable()) return;
   loop_.stop();
   thread_.join();
 }
 
 Status GatewayThread::start() {
-  if (auto bound = gateway_.bind(options_.listen, options_.share_port); !bound) return bound;
-  // A port of one's own is taken only by listening; on a shared one another may serve until there are routes here.
-  if (!options_.share_port)
-    if (auto opened = gateway_.open(); !opened) return opened;
-  patience_.arm_in(options_.patience);
+  if (options_.accepts) {
+    if (auto bound = gateway_.bind(options_.listen, options_.share_port); !bound) return bound;
+    // A port of one's own is taken only by listening; on a shared one another may serve until there are routes here.
+    if (!options_.share_port)
+      if (auto opened = gateway_.open(); !opened) return opened;
+    patience_.arm_in(options_.patience);
+  }
   batch_timer_.arm_in(options_.batch_period);
   thread_ = std::thread([this] { loop_.run(); });
   return {};
@@ -47,13 +51,24 @@ void GatewayThread::publish(Routes routes) {
   });
 }
 
-void GatewayThread::drain(Duration grace, std::function<void()> done) {
-  loop_.post([this, grace, done = std::move(done)]() mutable {
-    gateway_.drain(grace, [this, done = std::move(done)] {
-      hand_out();
-      done();
-    });
+void GatewayThread::drain(Duration grace, std::function<void()> done, std::function<void(bool)> begun) {
+  loop_.post([this, grace, done = last_word(std::move(done)), begun = std::move(begun)]() mutable {
+    const bool handed_over = gateway_.drain(grace, std::move(done));
+    if (begun) begun(handed_over);
   });
+}
+
+void GatewayThread::drain_with_first(Duration grace, bool handed_over, std::function<void()> done) {
+  loop_.post([this, grace, handed_over, done = last_word(std::move(done))]() mutable {
+    gateway_.drain(grace, std::move(done), handed_over);
+  });
+}
+
+std::function<void()> GatewayThread::last_word(std::function<void()> done) {
+  return [this, done = std::move(done)] {
+    hand_out();
+    done();
+  };
 }
 
 void GatewayThread::hand_out() {

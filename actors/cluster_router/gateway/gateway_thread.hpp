@@ -17,6 +17,7 @@ struct GatewayThreadOptions {
   GatewayOptions gateway;
   net::Address listen;
   bool share_port = false;
+  bool accepts = true;             ///< takes the port; else connections come from the loop that does
   Duration batch_period = 250ms;   ///< how often what happened is handed out
   Duration patience = 1s;          ///< how long clients are not accepted for want of routes
   std::size_t batches_kept = 64;   ///< while nobody takes them; after that the next one covers more
@@ -36,6 +37,10 @@ class GatewayThread {
   /// any; another one at once. Errors: io.
   Status start();
   std::uint16_t port() const { return gateway_.port(); }
+  /// Shares what any of the group accepts; before start().
+  void join(net::ServerGroup& group) { gateway_.join(group); }
+  /// Ends the loop after its turn, and joins; nothing is served then.
+  void stop();
   /// Speaks TLS with clients that come from now on; before start() or after it. Never waits.
   void use_tls(std::shared_ptr<const net::TlsServer> tls);
   void use_api_keys(std::shared_ptr<const ApiKeyTable> keys);  ///< likewise
@@ -53,8 +58,16 @@ class GatewayThread {
   routing::PlainQueue<routing::FiledRecord>* filed() const { return gateway_.dispatcher().filed(); }
   /// The loop's last turn of its own, which it takes each batch_period; any thread may ask.
   Instant last_turn() const { return instant_at(Duration(last_turn_.load(std::memory_order_relaxed))); }
-  /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread.
-  void drain(Duration grace, std::function<void()> done);
+  /// Accepts nothing new and lets what is here finish for `grace`; `done` is called on the loop's thread, and before it `begun`
+  /// (may be empty), with whether a successor has the new connections.
+  void drain(Duration grace, std::function<void()> done, std::function<void(bool)> begun = {});
+  /// The same for one that does not accept, beside the one that does.
+  void drain_with_first(Duration grace, bool handed_over, std::function<void()> done);
+  /// Runs it on the loop's thread.
+  template <class Act>
+  void post(Act act) {
+    loop_.post([this, act = std::move(act)]() mutable { act(gateway_); });
+  }
 
   /// Runs `question(Gateway&)` on the loop's thread and waits for the answer, at most `limit`; nothing when it came too late.
   template <class Question>
@@ -62,6 +75,7 @@ class GatewayThread {
 
  private:
   void hand_out();
+  std::function<void()> last_word(std::function<void()> done);
 
   GatewayThreadOptions options_;
   net::Loop loop_;

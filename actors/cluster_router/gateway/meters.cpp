@@ -10,6 +10,34 @@ void Histogram::add(double value) {
   sum_ += value;
 }
 
+Histogram& Histogram::operator+=(const Histogram& other) {
+  for (std::size_t i = 0; i < counts_.size(); ++i) counts_[i] += other.counts_[i];
+  sum_ += other.sum_;
+  return *this;
+}
+
+Meter& Meter::operator+=(const Meter& other) {
+  requests += other.requests;
+  running += other.running;
+  for (std::size_t i = 0; i < endings; ++i) ended[i] += other.ended[i];
+  duration_s += other.duration_s;
+  first_token_s += other.first_token_s;
+  per_token_s += other.per_token_s;
+  input_tokens += other.input_tokens;
+  output_tokens += other.output_tokens;
+  return *this;
+}
+
+std::vector<Meter> summed(std::vector<Meter> meters) {
+  std::map<std::pair<std::string, http::Endpoint>, Meter> rows;
+  for (const Meter& meter : meters)
+    if (const auto [row, first] = rows.try_emplace({meter.model, meter.endpoint}, meter); !first)
+      row->second += meter;
+  std::vector<Meter> out;
+  for (const auto& [key, meter] : rows) out.push_back(meter);
+  return out;
+}
+
 std::string_view error_type(Ending ending) {
   switch (ending) {
     case Ending::good: return "";

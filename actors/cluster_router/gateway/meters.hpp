@@ -27,6 +27,8 @@ class Histogram {
   /// Of values over bounds()[i - 1] up to bounds()[i]; the last one of those over all bounds.
   std::uint64_t count(std::size_t i) const { return counts_[i]; }
   double sum() const { return sum_; }
+  /// Of the same bounds.
+  Histogram& operator+=(const Histogram& other);
 
  private:
   std::span<const double> bounds_;
@@ -63,7 +65,12 @@ struct Meter {
   Histogram per_token_s{per_token_bounds};      ///< streams, after the first token
   Histogram input_tokens{token_bounds};         ///< where the engine told
   Histogram output_tokens{token_bounds};
+
+  /// Of the same model and kind on another loop.
+  Meter& operator+=(const Meter& other);
 };
+/// One row for each model and kind, whatever loop it is of.
+std::vector<Meter> summed(std::vector<Meter> meters);
 
 class Meters {
  public:

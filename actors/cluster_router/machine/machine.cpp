@@ -225,6 +225,11 @@ void Machine::on(const Input& input, Instant now, Effects& effects) {
   if (reports_.is_foreign(batch)) report(now, effects);
   reports_.add(batch);
   sent_.add_own(batch.sent, batch.table, batch.block_bytes);
+  if (options_.loops > 1 && !batch.sent.empty()) {
+    sent_.tell_loops(batch.loop, batch.sent, batch.table, plans_.table()->content, now);
+    want_view(now + view_every);
+    effects.wake_at(next_due(now));
+  }
   for (const auto& record : batch.records) effects.say(record);
   for (const auto& read : batch.inputs) effects.say(read);
 }
@@ -304,7 +309,7 @@ routing::ViewInputs Machine::inputs(Instant now) {
   out.table = plans_.table();
   out.snapshot = plans_.snapshot();
   out.as_of = plans_.as_of();
-  out.routers = static_cast<std::uint32_t>(routers_.size() + 1);
+  out.routers = static_cast<std::uint32_t>(routers_.size()) + options_.loops;
   std::vector<kit::Accusation> accusations;
   for (const auto& row : out.table->engines) {
     kit::Accusation& accusation = accusations.emplace_back();

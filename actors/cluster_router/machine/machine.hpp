@@ -52,6 +52,7 @@ struct Options {
   ProcessName id;
   ClusterName cluster;
   Incarnation incarnation;
+  std::uint32_t loops = 1;   ///< event loops of this router
   std::uint64_t epoch = 1;   ///< from 1
   schema::FleetTable table;  ///< as the configuration declares it
   Kept kept;

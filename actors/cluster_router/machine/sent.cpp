@@ -21,9 +21,19 @@ std::optional<schema::SentPrefixes> SentBook::take_own(const ClusterName& cluste
 void SentBook::hear(const schema::SentPrefixes& message, const Digest& table, Instant now) {
   const bool other_blocks = block_bytes_ != 0 && message.block_bytes != static_cast<double>(block_bytes_);
   if (message.table != table || other_blocks || message.rows.empty()) return;
+  keep(UINT32_MAX, message.rows, now);
+}
+
+void SentBook::tell_loops(std::uint32_t from, const std::vector<schema::SentRow>& rows, const Digest& of,
+                          const Digest& table, Instant now) {
+  if (of == table) keep(from, rows, now);
+}
+
+void SentBook::keep(std::uint32_t loop, std::vector<schema::SentRow> rows, Instant now) {
   auto batch = std::make_shared<routing::SentBatch>();
   batch->number = ++number_;
-  batch->rows = message.rows;
+  batch->loop = loop;
+  batch->rows = std::move(rows);
   others_.push_back(std::move(batch));
   heard_.push_back(now);
 }

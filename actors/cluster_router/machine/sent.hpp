@@ -23,10 +23,15 @@ class SentBook {
 
   /// From another router. Ignored when it indexes another table or counts blocks of another size.
   void hear(const schema::SentPrefixes& message, const Digest& table, Instant now);
+  /// From one of several own loops, for the others.
+  void tell_loops(std::uint32_t from, const std::vector<schema::SentRow>& rows, const Digest& of,
+                  const Digest& table, Instant now);
   void forget_old(Instant now);
   const std::deque<std::shared_ptr<const routing::SentBatch>>& others() const { return others_; }
 
  private:
+  void keep(std::uint32_t loop, std::vector<schema::SentRow> rows, Instant now);
+
   std::vector<schema::SentRow> own_;
   Digest own_table_;
   std::uint32_t block_bytes_ = 0;

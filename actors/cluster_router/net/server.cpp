@@ -95,14 +95,19 @@ Status HttpServer::bind(const Address& address, bool share_port) {
 }
 
 Status HttpServer::open() {
-  if (std::exchange(open_, true) || draining_) return {};
+  if (std::exchange(open_, true) || draining_ || !listener_.valid()) return {};
   if (auto listening = start_listening(listener_); !listening) return listening;
   resume_accepting();
   return {};
 }
 
 void HttpServer::resume_accepting() {
-  if (accepting_ || !open_ || !listener_.valid() || connections_.size() >= settings_.max_connections) return;
+  if (accepting_ || !open_ || !listener_.valid()) return;
+  if (full()) {
+    // Where a connection of another loop ends, nobody tells this one.
+    if (group_ != nullptr) accept_again_.arm_in(accept_pause);
+    return;
+  }
   accepting_ = true;
   loop_.watch_listener(listener_.get(), *this);
 }
@@ -122,11 +127,26 @@ void HttpServer::on_ready(std::uint32_t) {
       return;
     }
     accept(std::move(fd));
-    if (connections_.size() >= settings_.max_connections) pause_accepting(accept_pause);
+    if (full()) pause_accepting(accept_pause);
   }
 }
 
+bool HttpServer::full() const {
+  return (group_ != nullptr ? group_->connections() : connections_.size()) >= settings_.max_connections;
+}
+
+/// While a successor takes over, what still comes is served here: the others of the group may have ended.
 void HttpServer::accept(Fd fd) {
+  if (group_ == nullptr) return take(std::move(fd));
+  ServerGroup::Member& to = closing_ ? *member_ : group_->fewest();
+  to.connections.fetch_add(1, std::memory_order_relaxed);
+  if (&to == member_) return take(std::move(fd));
+  to.loop.post([&server = to.server, passed = std::make_shared<Fd>(std::move(fd))] {
+    server.take(std::move(*passed));
+  });
+}
+
+void HttpServer::take(Fd fd) {
   ++counters_.accepted;
   auto stream = tls_ ? tls_->accept(std::move(fd)) : plain_stream(std::move(fd));
   auto connection = std::make_unique<ServerConnection>(*this, std::move(stream), tls_ != nullptr);
@@ -202,6 +222,7 @@ void HttpServer::forget(ServerConnection& connection) {
     connections_[at]->index = at;
   }
   connections_.pop_back();
+  if (member_ != nullptr) member_->connections.fetch_sub(1, std::memory_order_relaxed);
   loop_.dispose(std::move(ended));
   if (!draining_) resume_accepting();
 }

@@ -13,6 +13,7 @@
 
 #include "actors/cluster_router/http/head.hpp"
 #include "actors/cluster_router/net/loop.hpp"
+#include "actors/cluster_router/net/server_group.hpp"
 #include "actors/cluster_router/net/stream.hpp"
 #include "actors/cluster_router/net/tls.hpp"
 #include "messages/base/result.hpp"
@@ -133,6 +134,12 @@ class HttpServer final : private Watcher {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  /// Shares the connections that any of the group accepts; `max_connections` is then the whole group's. Before it accepts. The group
+  /// outlives it.
+  void join(ServerGroup& group) {
+    group_ = &group;
+    member_ = &group.add(*this, loop_);
+  }
   /// Speaks TLS on the connections that come from now on; null: plain HTTP.
   void use_tls(std::shared_ptr<const TlsServer> tls) { tls_ = std::move(tls); }
   const std::shared_ptr<const TlsServer>& tls() const { return tls_; }
@@ -140,7 +147,7 @@ class HttpServer final : private Watcher {
   Status listen(const Address& address, bool share_port = false);
   /// Takes the port, 0 for a free one, and accepts nothing yet. `share_port`: other loops or processes have it too.
   Status bind(const Address& address, bool share_port = false);
-  /// Begins to accept; a second call does nothing. Errors: io.
+  /// Begins to accept; a second call does nothing, nor does one without a port. Errors: io.
   Status open();
   /// The port that was bound; 0 before.
   std::uint16_t port() const { return port_; }
@@ -161,6 +168,8 @@ class HttpServer final : private Watcher {
   void pause_accepting(Duration longest);
   void resume_accepting();
   void accept(Fd fd);
+  void take(Fd fd);
+  bool full() const;
   bool takes_own_connection();
   void forget(ServerConnection& connection);
   std::string_view date_line();
@@ -179,6 +188,8 @@ class HttpServer final : private Watcher {
   std::string date_line_;
   Instant date_until_ = never_yet;  ///< when date_line_ may be a second late
   Timer accept_again_;
+  ServerGroup* group_ = nullptr;  ///< null: it serves all that it accepts
+  ServerGroup::Member* member_ = nullptr;
   std::vector<std::unique_ptr<ServerConnection>> connections_;
 };
 

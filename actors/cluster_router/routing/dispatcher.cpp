@@ -76,13 +76,19 @@ std::optional<Forward> Dispatcher::continue_stream(Ticket ticket, AttemptEnd end
 
 void Dispatcher::client_left(Ticket ticket, Instant now) {
   if (OpenRequest* request = state_->find(ticket)) state_->client_left(*request, ticket, now);
+  state_->say_whether_any_wait();
 }
 
 void Dispatcher::drain_and_refuse() { state_->refusing = true; }
 
 std::optional<Ready> Dispatcher::next_ready(Instant now) {
   if (state_->view == nullptr) return std::nullopt;
-  return state_->next_ready(now);
+  auto ready = state_->next_ready(now);
+  state_->say_whether_any_wait();
+  return ready;
+}
+std::uint64_t Dispatcher::waiting_elsewhere() const {
+  return state_->shared->waiting_elsewhere(state_->options.loop);
 }
 Instant Dispatcher::next_wake() const {
   return state_->evicted.empty() ? state_->room.earliest() : never_yet;

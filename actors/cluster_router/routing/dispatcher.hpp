@@ -18,6 +18,7 @@
 #include "actors/cluster_router/routing/filed_record.hpp"
 #include "actors/cluster_router/routing/handover.hpp"
 #include "actors/cluster_router/routing/request.hpp"
+#include "actors/cluster_router/routing/shared_state.hpp"
 #include "actors/cluster_router/routing/verdict.hpp"
 #include "actors/cluster_router/routing/view.hpp"
 
@@ -27,9 +28,10 @@ struct DispatcherOptions {
   ClusterName cluster;
   ProcessName router;
   Incarnation incarnation;
-  std::uint32_t loop = 0;   ///< which of the router's event loops, from 0
-  std::uint32_t loops = 1;  ///< how many there are
-  std::uint64_t seed = 1;   ///< of all draws; give each loop and life its own
+  std::uint32_t loop = 0;               ///< which of the router's event loops, from 0
+  std::uint32_t loops = 1;              ///< how many there are
+  std::shared_ptr<SharedState> shared;  ///< of all of them; may be null for one
+  std::uint64_t seed = 1;               ///< of all draws; give each loop and life its own
   std::uint32_t block_bytes = default_block_bytes;
   std::size_t cache_blocks = 262'144;  ///< bound of the cache knowledge of all engines together
   std::size_t records = 4'096;         ///< decisions that are kept here whole, to be explained afterwards
@@ -98,6 +100,8 @@ class Dispatcher {
 
   /// A request that waited and may go, or must be refused, now. Call until it answers nothing.
   std::optional<Ready> next_ready(Instant now);
+  /// After a place became free: a bit for each other loop that should ask next_ready() soon.
+  std::uint64_t waiting_elsewhere() const;
   /// When next_ready() has to be asked at the latest; end_of_time if nothing waits.
   Instant next_wake() const;
 

@@ -120,8 +120,9 @@ Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const Clas
   const Decision& chosen = choose(request, now);
   switch (chosen.outcome) {
     case Outcome::chosen:
-      if (owed_to_others(chosen.engine, request)) return wait(request, ticket, now);
-      return forward(request, chosen, now);
+      if (!owed_to_others(chosen.engine, request)) return forward(request, chosen, now);
+      loads.give_back(chosen.engine);
+      return wait(request, ticket, now);
     case Outcome::all_at_limit: return wait(request, ticket, now);
     case Outcome::none_left:
     case Outcome::none_eligible: break;
@@ -135,7 +136,21 @@ bool Dispatcher::State::all_gone(const ClassTable& row) const {
                              [this](EngineIndex e) { return view->at(e).state == HealthState::gone; });
 }
 
+/// Decides, and takes a place with the engine that is chosen: forward() uses it, or it is given back.
 const Decision& Dispatcher::State::choose(OpenRequest& request, Instant now) {
+  constexpr int most_races = 8;
+  for (int i = 0; i < most_races; ++i) {
+    const std::size_t said = publishing.read.size();
+    look(request, now);
+    if (decision.outcome != Outcome::chosen) return decision;
+    if (loads.reserve(decision.engine, view->at(decision.engine).in_flight_cap)) return decision;
+    publishing.read.erase(publishing.read.begin() + static_cast<std::ptrdiff_t>(said), publishing.read.end());
+  }
+  decision.outcome = Outcome::all_at_limit;
+  return decision;
+}
+
+const Decision& Dispatcher::State::look(OpenRequest& request, Instant now) {
   Ask ask = request.ask;
   ask.blocks = request.blocks;
   ask.placed = view->plan->groups.find(ask.blocks, ask.block_tokens);

@@ -100,6 +100,7 @@ std::optional<Verdict> Dispatcher::State::retry(OpenRequest& request, Ticket tic
   const Decision& chosen = choose(request, now);
   const bool go = chosen.outcome == Outcome::chosen && !owed_to_others(chosen.engine, request);
   const bool stay = chosen.outcome == Outcome::chosen || chosen.outcome == Outcome::all_at_limit;
+  if (chosen.outcome == Outcome::chosen && !go) loads.give_back(chosen.engine);
   if (!stay) return std::nullopt;
   budget.take();
   end_attempt(request, end, 0, now);

@@ -41,8 +41,10 @@ std::optional<Forward> Dispatcher::State::continue_stream(OpenRequest& request, 
   request.ask.output_tokens = std::max(1.0f, request.ask.output_tokens - made);
   const Decision& chosen = choose(request, now);
   if (chosen.outcome != Outcome::chosen || owed_to_others(chosen.engine, request) ||
-      !can_go_on(view->table->engines[chosen.engine.at()].kind, chat))
+      !can_go_on(view->table->engines[chosen.engine.at()].kind, chat)) {
+    if (chosen.outcome == Outcome::chosen) loads.give_back(chosen.engine);
     return std::nullopt;
+  }
   if (const auto kind = failure_of(end, 0); kind && request.engine.valid())
     penalties.failure(request.engine, *kind, now);
   budget.take();

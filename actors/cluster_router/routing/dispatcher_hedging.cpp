@@ -50,6 +50,7 @@ std::optional<Forward> Dispatcher::State::hedge(OpenRequest& request, Instant no
   if (!request.tried.push(request.engine)) return std::nullopt;
   const Decision& chosen = choose(request, now);
   if (chosen.outcome != Outcome::chosen || owed_to_others(chosen.engine, request)) {
+    if (chosen.outcome == Outcome::chosen) loads.give_back(chosen.engine);
     request.tried = before;
     return std::nullopt;
   }

@@ -98,6 +98,7 @@ struct Dispatcher::State {
   Verdict admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now);
   bool all_gone(const ClassTable& row) const;
   const Decision& choose(OpenRequest& request, Instant now);
+  const Decision& look(OpenRequest& request, Instant now);
   Refuse refuse_early(RecordCore& core, schema::RefuseReason reason, std::uint16_t status);
   Refuse refuse(OpenRequest& request, Ticket ticket, schema::RefuseReason reason, std::uint16_t status,
                 Instant now);
@@ -133,6 +134,8 @@ struct Dispatcher::State {
   Verdict wait(OpenRequest& request, Ticket ticket, Instant now);
   std::optional<Ready> next_ready(Instant now);
   std::optional<Ready> first_that_may_go(Instant now);
+  void say_whether_any_wait();
+  std::size_t queue_depth() const;
   bool owed_to_others(EngineIndex engine, const OpenRequest& request) const;
   bool outranked(const OpenRequest& request) const;
 
@@ -164,6 +167,8 @@ struct Dispatcher::State {
   schema::DecisionRecord explain_next(const RequestFacts& facts, Instant now) const;
 
   DispatcherOptions options;
+  std::shared_ptr<SharedState> shared;
+  bool said_waiting = false;  ///< what the other loops were told
   std::uint64_t life = 0;
   Rng rng;
   std::shared_ptr<const View> view;

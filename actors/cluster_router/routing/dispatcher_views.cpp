@@ -42,12 +42,14 @@ std::vector<Index> invert(const std::vector<Index>& from, std::size_t old_size) 
 
 Dispatcher::State::State(DispatcherOptions given)
     : options(std::move(given)),
+      shared(options.shared ? options.shared : std::make_shared<SharedState>(1)),
       life(digest_of(fmt::format("{}/{}.{}", options.router, options.incarnation.counter,
                                  options.incarnation.random))
                .fingerprint() &
            ((1ULL << 40) - 1)),
       rng(options.seed),
       cache(options.cache_blocks),
+      sessions(*shared),
       counts(options.sent_rows),
       records(options.records),
       filing(options.file_records ? std::make_unique<PlainQueue<FiledRecord>>(options.filed_waiting)
@@ -72,6 +74,7 @@ void Dispatcher::State::adopt(std::shared_ptr<const View> next, Instant now) {
   for (const auto& batch : view->sent) {
     if (batch->number <= sent_applied) continue;
     sent_applied = batch->number;
+    if (batch->loop == options.loop) continue;  // known since it was sent
     for (const schema::SentRow& row : batch->rows)
       if (row.engine.at() < view->engines.size()) cache.sent_block(row.engine, row.block);
   }
@@ -90,7 +93,8 @@ void Dispatcher::State::follow_policy(const View* before) {
   for (std::size_t i = 0; i < rows.size(); ++i)
     if (from[i].valid()) followed[i] = means[from[i].at()];
   means = std::move(followed);
-  budget.configure(view->policy->retry.budget_ratio, view->policy->retry.budget_burst);
+  // Each loop earns by its own requests; what is there at once is one burst, whoever needs it.
+  budget.configure(view->policy->retry.budget_ratio, view->policy->retry.budget_burst / options.loops);
   penalties.configure(view->policy->penalty);
   if (old_rows == nullptr) return;
 
@@ -109,7 +113,12 @@ void Dispatcher::State::follow_table(const View* before) {
   bool same_rows = true;
   for (std::size_t i = 0; i < std::max(from.size(), old_size); ++i)
     same_rows &= i >= old_size || (i < from.size() && from[i] == EngineIndex(i));
-  loads.remap(from);
+  std::vector<std::uint32_t> numbers;
+  for (const auto& row : rows) numbers.push_back(shared->number_of(row.name.str(), rows.size()));
+  std::vector<std::atomic<std::int64_t>*> all;
+  if (options.loops > 1)
+    for (const std::uint32_t number : numbers) all.push_back(shared->in_flight(number));
+  loads.remap(from, all);
   limits.remap(from);
   lateness.remap(from);
   trust.remap(from);
@@ -122,7 +131,7 @@ void Dispatcher::State::follow_table(const View* before) {
   counts.remap_engines(from);
   cache.resize(rows.size(), same_rows);
   const auto to = invert(from, old_size);
-  sessions.remap(to);
+  sessions.follow(std::move(numbers));
   const auto moved = [&](EngineIndex& engine) {
     if (engine.valid()) engine = to[engine.at()];
   };

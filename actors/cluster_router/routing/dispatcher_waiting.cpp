@@ -20,12 +20,24 @@ Verdict Dispatcher::State::wait(OpenRequest& request, Ticket ticket, Instant now
                       request.tenant,
                       retrying || request.ask.pinned.valid(),
                       std::min(now + queue.max_wait, request.deadline)};
-  const auto given_up = room.add(place, queue.depth);
+  const auto given_up = room.add(place, queue_depth());
   if (given_up && given_up->ticket == ticket)
     return refuse(request, ticket, retrying ? RefuseReason::retries_exhausted : RefuseReason::queue_full,
                   retrying ? 503 : 429, now);
   if (given_up) evicted.push_back(given_up->ticket);
+  say_whether_any_wait();
   return Wait{place.until};
+}
+
+/// This loop's share of the policy's depth: over all loops exactly that.
+std::size_t Dispatcher::State::queue_depth() const {
+  const std::size_t whole = view->policy->queue.depth;
+  return whole / options.loops + (options.loop < whole % options.loops ? 1 : 0);
+}
+
+void Dispatcher::State::say_whether_any_wait() {
+  const bool waits = room.size() > 0;
+  if (options.loops > 1 && waits != said_waiting) shared->set_waiting(options.loop, said_waiting = waits);
 }
 
 /// Another request that goes before it waits for a place there.

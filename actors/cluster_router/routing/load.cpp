@@ -2,16 +2,35 @@
 
 namespace signalbox::routing {
 
-void LoadTable::remap(const std::vector<EngineIndex>& from) {
+void LoadTable::remap(const std::vector<EngineIndex>& from,
+                      const std::vector<std::atomic<std::int64_t>*>& all) {
   std::vector<Entry> entries(from.size());
   std::vector<History> histories(from.size());
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (!from[i].valid()) continue;
     entries[i] = entries_[from[i].at()];
     histories[i] = histories_[from[i].at()];
+    entries_[from[i].at()].all = nullptr;
   }
+  // What remains has no row any more, and its holds are dropped.
+  for (Entry& gone : entries_)
+    if (gone.all != nullptr) gone.all->fetch_sub(gone.own.requests);
+  for (std::size_t i = 0; i < all.size(); ++i) entries[i].all = all[i];
   entries_ = std::move(entries);
   histories_ = std::move(histories);
+}
+
+bool LoadTable::reserve(EngineIndex engine, std::uint32_t cap) {
+  std::atomic<std::int64_t>* all = entries_[engine.at()].all;
+  if (all == nullptr) return true;
+  std::int64_t there = all->load();
+  while (there < static_cast<std::int64_t>(cap))
+    if (all->compare_exchange_weak(there, there + 1)) return true;
+  return false;
+}
+
+void LoadTable::give_back(EngineIndex engine) {
+  if (std::atomic<std::int64_t>* all = entries_[engine.at()].all) all->fetch_sub(1);
 }
 
 Hold LoadTable::take(EngineIndex engine, Charge charge, Instant now) {
@@ -41,6 +60,7 @@ void LoadTable::release(Hold& hold, Instant now) {
   own.prefill_tokens -= hold.charge_.prefill;
   own.kv_tokens -= hold.charge_.kv;
   assert(own.requests >= 0 && own.prefill_tokens >= 0 && own.kv_tokens >= 0);
+  give_back(hold.engine_);
   hold.engine_ = EngineIndex{};
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cstdint>
 #include <vector>
@@ -54,11 +55,16 @@ class Hold {
 
 class LoadTable {
  public:
-  /// Starts over for a fleet of this size; `from[i]` is the old row of engine i, or none. Holds follow by renumber().
-  void remap(const std::vector<EngineIndex>& from);
+  /// Starts over for a fleet of this size; `from[i]` is the old row of engine i, or none. Holds follow by renumber(). `all`: by
+  /// row, what all loops of the router have in flight there; empty if this is the only one.
+  void remap(const std::vector<EngineIndex>& from, const std::vector<std::atomic<std::int64_t>*>& all = {});
   /// The hold's engine has another row now. An engine that is gone from the table: the hold is dropped.
   void renumber(Hold& hold, EngineIndex row) const { hold.engine_ = row; }
 
+  /// Takes a place within the policy's cap, which holds for all loops together. False: another loop took the last one since it was
+  /// looked at. Then either take() or give_back() follows.
+  bool reserve(EngineIndex engine, std::uint32_t cap);
+  void give_back(EngineIndex engine);
   Hold take(EngineIndex engine, Charge charge, Instant now);
   /// Its first byte came: its prompt no longer waits.
   void prefilled(Hold& hold, Instant now);
@@ -68,9 +74,12 @@ class LoadTable {
 
   /// No more than this is to be in flight from here, whatever the policy's cap.
   void set_limit(EngineIndex engine, std::int64_t limit) { entries_[engine.at()].limit = limit; }
-  /// The lesser of the policy's cap and our own limit.
+  /// The lesser of what the other loops leave of the policy's cap and our own limit.
   std::int64_t limit(EngineIndex engine, std::uint32_t cap) const {
-    return std::min(entries_[engine.at()].limit, static_cast<std::int64_t>(cap));
+    const Entry& entry = entries_[engine.at()];
+    std::int64_t left = cap;
+    if (entry.all != nullptr) left -= std::max<std::int64_t>(0, entry.all->load() - entry.own.requests);
+    return std::min(entry.limit, left);
   }
   bool full(EngineIndex engine, std::uint32_t cap) const {
     return own(engine).requests >= limit(engine, cap);
@@ -87,7 +96,9 @@ class LoadTable {
     OwnLoad own;
     OwnLoad at_reading;
     std::int64_t limit = INT32_MAX;
+    std::atomic<std::int64_t>* all = nullptr;  ///< requests of all loops; null: this is the only one
   };
+  static_assert(sizeof(Entry) == 64);
   /// The load was `load` until `until`, since the moment before.
   struct Past {
     Instant until = never_yet;

@@ -1,40 +1,40 @@
-// Where each session was served last.
+// Where each session was served last: one loop's way into what the loops share, by the rows of its own fleet table.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "actors/cluster_router/routing/shared_state.hpp"
 #include "messages/base/ids.hpp"
 
 namespace signalbox::routing {
 
-/// One place per hash: a session that another one displaces is routed by cost again, which its cached prompt draws to
-/// the same engine anyway.
 class Sessions {
  public:
+  explicit Sessions(SharedState& shared) : shared_(shared) {}
+
   EngineIndex find(std::uint64_t session_hash) const {
-    if (session_hash == 0 || places_.empty()) return {};
-    const Place& place = places_[session_hash % size];
-    return place.session == session_hash ? place.engine : EngineIndex{};
+    const std::uint32_t number = shared_.home_of(session_hash);
+    return number < rows_.size() ? rows_[number] : EngineIndex{};
   }
   void set(std::uint64_t session_hash, EngineIndex engine) {
-    if (session_hash == 0) return;
-    if (places_.empty()) places_.resize(size);
-    places_[session_hash % size] = {session_hash, engine};
+    if (session_hash != 0) shared_.set_home(session_hash, numbers_[engine.at()]);
   }
-  /// `to[i]` is the new row of engine i, or none.
-  void remap(const std::vector<EngineIndex>& to) {
-    for (Place& place : places_)
-      if (place.engine.valid()) place.engine = to[place.engine.at()];
+  /// The engines' numbers, by row of a new table.
+  void follow(std::vector<std::uint32_t> numbers) {
+    numbers_ = std::move(numbers);
+    rows_.clear();
+    for (std::size_t row = 0; row < numbers_.size(); ++row) {
+      if (numbers_[row] == SharedState::none) continue;
+      if (numbers_[row] >= rows_.size()) rows_.resize(numbers_[row] + 1);
+      rows_[numbers_[row]] = EngineIndex(row);
+    }
   }
 
  private:
-  static constexpr std::size_t size = 16'384;
-  struct Place {
-    std::uint64_t session = 0;
-    EngineIndex engine;
-  };
-  std::vector<Place> places_;  ///< empty until the first session
+  SharedState& shared_;
+  std::vector<std::uint32_t> numbers_;  ///< by row
+  std::vector<EngineIndex> rows_;       ///< by number
 };
 
 }  // namespace signalbox::routing

@@ -101,9 +101,10 @@ struct Publish {
   friend bool operator==(const Publish&, const Publish&) = default;
 };
 
-/// Prompt blocks that other routers sent, numbered by the actor from 1 without gaps.
+/// Prompt blocks that other routers or loops sent, numbered by the actor from 1 without gaps.
 struct SentBatch {
   std::uint64_t number = 0;
+  std::uint32_t loop = UINT32_MAX;  ///< of this router, which sent them
   std::vector<schema::SentRow> rows;
 };
 
@@ -117,7 +118,7 @@ struct View {
   Publish publish;
   std::vector<EngineFacts> engines;  ///< by EngineIndex
   std::vector<CacheFacts> caches;    ///< by EngineIndex; empty: nobody tells
-  std::uint32_t routers = 1;         ///< R: that share these engines, this one included
+  std::uint32_t routers = 1;         ///< R: that share these engines, each loop of this one counted
   std::vector<std::uint64_t>
       covered_batches;  ///< by loop: the last batch whose evidence the snapshot has seen
   std::vector<std::shared_ptr<const SentBatch>>
