@@ -59,6 +59,17 @@ bool contradicts(const StepSample& sample, const Reading& before, const Reading&
          implied * batch_slack + batch_slack_sequences < least;
 }
 
+/// Where windows are further off than stated (long prompts, computed in some and paid for by others), each tells less, and what was
+/// declared more: taken at the stated noise, the terms that the data cannot tell apart would fit the errors.
+Result<optimizer::CurveFit> fit_by_seen_noise(const std::vector<Observation>& data,
+                                              const optimizer::Prior& prior) {
+  optimizer::FitOptions options = fit_options;
+  auto fitted = optimizer::fit_curve(data, prior, options);
+  if (!fitted || fitted->noise <= options.tpot_noise) return fitted;
+  options.tpot_noise = fitted->noise;
+  return optimizer::fit_curve(data, prior, options);
+}
+
 }  // namespace
 
 CurveLearner::CurveLearner(const optimizer::StepTime& declared)
@@ -161,7 +172,7 @@ void CurveLearner::fit() {
   new_observations_ = 0;
   if (regime_ > 0) scale_[regime_] = slowness_.value();
   const std::vector<Observation> data = at_own_scale();
-  const auto fitted = optimizer::fit_curve(data, prior_, fit_options);
+  const auto fitted = fit_by_seen_noise(data, prior_);
   if (!fitted || !fitted->converged || !worth_adopting(*fitted, data)) return;
   double change = 0;  // of what is predicted of the present load, which the slowness speaks of
   for (const Load& load : latest_)
