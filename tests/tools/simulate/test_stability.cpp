@@ -123,6 +123,13 @@ void check_settled(const Runs& runs) {
   BOOST_TEST(together.overshoot() <= 0.05);
 }
 
+BOOST_AUTO_TEST_CASE(demand_that_doubles_is_spread_over_slower_and_farther_engines_within_three_periods) {
+  const Runs& runs = run("demand_doubled");
+  BOOST_TEST(runs.mean("e2").final > runs.mean("e2").before + 0.02);
+  BOOST_TEST(runs.mean("w2").final > runs.mean("w2").before + 0.02);
+  check_settled(runs);
+}
+
 BOOST_AUTO_TEST_CASE(a_lost_engine_s_share_goes_to_the_others_within_three_periods) {
   const Runs& runs = run("engine_lost");
   BOOST_TEST(runs.mean("e1").before > 0.1);
