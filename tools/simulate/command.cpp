@@ -23,7 +23,9 @@ struct Arguments {
   std::string json, csv, svg;
   std::optional<std::uint64_t> seed;
   std::uint64_t seeds = 1;
-  std::string control;
+  std::string control, rule;
+  std::size_t routers = 0;
+  double pace = 1;
   bool compare = false;
 };
 
@@ -77,6 +79,9 @@ Status simulate(const Arguments& arguments) {
   auto scenario = read_scenario(arguments.scenario);
   if (!scenario) return tl::unexpected(scenario.error());
   if (arguments.seed) scenario->seed = *arguments.seed;
+  scenario->rule = value_of<RoutingRule>(arguments.rule).value_or(scenario->rule);
+  if (arguments.routers > 0) use_routers(*scenario, arguments.routers);
+  use_pace(*scenario, arguments.pace);
   const auto own = value_of<config::ControlKind>(arguments.control).value_or(scenario->config.control.kind);
   std::vector<config::ControlKind> controls{own};
   if (arguments.compare) controls = {config::ControlKind::optimizer, config::ControlKind::feedback};
@@ -101,6 +106,7 @@ void set_up_simulate(CLI::App& command) {
       "  signalbox simulate tests/scenarios/step.toml\n"
       "  signalbox simulate tests/scenarios/step.toml --seeds 20\n"
       "  signalbox simulate tests/scenarios/step.toml --compare --svg weights.svg\n"
+      "  signalbox simulate tests/scenarios/mooncake.toml --rule least_request --routers 8 --pace 0.85\n"
       "  signalbox simulate tests/scenarios/step.toml --seed 7 --csv weights.csv --json report.json");
   command.add_option("scenario", arguments->scenario, "a TOML file, as in tests/scenarios")->required();
   command.add_option("--seed", arguments->seed, "in place of the scenario's");
@@ -110,6 +116,15 @@ void set_up_simulate(CLI::App& command) {
       ->check(CLI::Range(1, 10000));
   command.add_option("--control", arguments->control, "who sets the weights, in place of the scenario's")
       ->check(CLI::IsMember({"optimizer", "feedback"}));
+  std::vector<std::string> rules;
+  for (std::size_t r = 0; r < enum_size<RoutingRule>; ++r)
+    rules.emplace_back(name_of(static_cast<RoutingRule>(r)));
+  command.add_option("--rule", arguments->rule, "whose rule chooses engines, in place of the scenario's")
+      ->check(CLI::IsMember(rules));
+  command.add_option("--routers", arguments->routers, "so many routers in each cluster")
+      ->check(CLI::Range(1, 64));
+  command.add_option("--pace", arguments->pace, "loads come so many times as fast")
+      ->check(CLI::PositiveNumber);
   command.add_flag("--compare", arguments->compare, "runs it under either control plane");
   command.add_option("--json", arguments->json,
                      "writes the report there; - writes it to stdout in place of the text");

@@ -104,10 +104,11 @@ class Section {
   std::vector<std::string_view> known_;
 };
 
-std::string kinds_in_words() {
+template <class E>
+std::string name_list() {
   std::string out;
-  for (std::size_t k = 0; k < enum_size<HappeningKind>; ++k)
-    out += fmt::format("{}{}", out.empty() ? "use one of " : ", ", name_of(static_cast<HappeningKind>(k)));
+  for (std::size_t k = 0; k < enum_size<E>; ++k)
+    out += fmt::format("{}{}", out.empty() ? "use one of " : ", ", name_of(static_cast<E>(k)));
   return out;
 }
 
@@ -139,7 +140,8 @@ struct Reading {
 
 void Reading::read_top(const toml::table& top) {
   Section section = this->section(top);
-  std::string topology, policy;
+  std::string topology, policy, rule;
+  std::uint64_t routers = 0;
   section.read("name", scenario.name);
   section.read("topology", topology, true);
   section.read("policy", policy);
@@ -150,6 +152,8 @@ void Reading::read_top(const toml::table& top) {
   section.read("network_jitter", scenario.network_jitter);
   section.read("step_noise", scenario.step_noise);
   section.read("solve_time", scenario.solve_time);
+  section.read("rule", rule);
+  section.read("routers", routers);
   for (const std::string_view key : {"control", "engine", "load", "event"}) section.child(key);
   section.refuse_unknown();
   if (!status) return;
@@ -157,6 +161,13 @@ void Reading::read_top(const toml::table& top) {
     return section.mistake(section.source(),
                            "the warm-up is not shorter than the duration, or nothing is sampled");
 
+  if (!rule.empty()) {
+    const auto known = value_of<RoutingRule>(rule);
+    if (!known)
+      return section.mistake(top["rule"].node()->source(), fmt::format("'{}' is no rule", rule),
+                             name_list<RoutingRule>());
+    scenario.rule = *known;
+  }
   auto loaded = config::load(path(topology));
   if (!loaded) {
     status = invalid(loaded.error().report);
@@ -164,6 +175,7 @@ void Reading::read_top(const toml::table& top) {
   }
   scenario.config = std::move(loaded->config);
   scenario.policy = std::move(loaded->policy_text);
+  if (routers > 0) use_routers(scenario, routers);
   if (policy.empty()) return;
   auto other = config::load_policy(path(policy));
   if (other)
@@ -206,6 +218,7 @@ void Reading::read_load(const toml::table& table) {
   std::string asked, trace;
   double speed = 1;
   std::uint64_t most = UINT64_MAX;
+  Duration bucket{};
   section.read("name", load.name, true);
   section.read("cluster", load.cluster, true);
   section.read("tenant", load.tenant);
@@ -221,6 +234,7 @@ void Reading::read_load(const toml::table& table) {
   section.read("trace", trace);
   section.read("trace_speed", speed);
   section.read("trace_rows", most);
+  section.read("trace_bucket", bucket);
   section.refuse_unknown();
   if (!asked.empty()) {
     load.asked = value_of<Criticality>(asked);
@@ -230,7 +244,7 @@ void Reading::read_load(const toml::table& table) {
   if (scenario.config.find_cluster(load.cluster) == nullptr && status)
     section.mistake(section.source(), fmt::format("the topology has no cluster '{}'", load.cluster));
   if (!trace.empty() && status) {
-    auto rows = read_trace(path(trace), speed, most);
+    auto rows = read_trace(path(trace), {speed, most, bucket});
     if (rows)
       load.trace = std::move(*rows);
     else
@@ -257,7 +271,8 @@ void Reading::read_event(const toml::table& table) {
   section.refuse_unknown();
   const auto known = value_of<HappeningKind>(kind);
   if (!known)
-    return section.mistake(section.source(), fmt::format("'{}' is no kind of event", kind), kinds_in_words());
+    return section.mistake(section.source(), fmt::format("'{}' is no kind of event", kind),
+                           name_list<HappeningKind>());
   happening.kind = *known;
   check_event(section, happening);
   scenario.happenings.push_back(std::move(happening));

@@ -32,25 +32,37 @@ bool read_row(const json::element& line, double speed, TraceRow& row) {
   return !row.prompt.empty();
 }
 
+void spread(std::vector<TraceRow>& rows, double bucket_s) {
+  for (std::size_t first = 0; bucket_s > 0 && first < rows.size();) {
+    std::size_t end = first;
+    while (end < rows.size() && rows[end].at == rows[first].at) ++end;
+    const double step_s = bucket_s / static_cast<double>(end - first);
+    for (std::size_t i = first + 1; i < end; ++i)
+      rows[i].at += from_seconds(step_s * static_cast<double>(i - first));
+    first = end;
+  }
+}
+
 }  // namespace
 
-Result<std::vector<TraceRow>> read_trace(const std::string& file, double speed, std::uint64_t most) {
-  if (!(speed > 0)) return invalid("the trace's speed is not positive", file);
+Result<std::vector<TraceRow>> read_trace(const std::string& file, const TraceOptions& options) {
+  if (!(options.speed > 0)) return invalid("the trace's speed is not positive", file);
   std::ifstream in(file);
   if (!in) return fail(ErrorKind::io, "cannot read it", file, "check the path");
   std::vector<TraceRow> rows;
   json::parser parser;
   std::string line;
-  while (rows.size() < most && std::getline(in, line)) {
+  while (rows.size() < options.most && std::getline(in, line)) {
     json::element parsed;
     TraceRow row;
-    if (parser.parse(line).get(parsed) || !read_row(parsed, speed, row))
+    if (parser.parse(line).get(parsed) || !read_row(parsed, options.speed, row))
       return invalid("not a row of a trace", fmt::format("{}:{}", file, rows.size() + 1),
                      "each line has timestamp, input_length, output_length and hash_ids");
     rows.push_back(std::move(row));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [](const TraceRow& a, const TraceRow& b) { return a.at < b.at; });
+  spread(rows, to_seconds(options.bucket) / options.speed);
   return rows;
 }
 

@@ -10,7 +10,14 @@
 
 namespace signalbox::simulate {
 
-/// The first `most` rows, `speed` times as fast as recorded. Errors: io, or invalid with file and line.
-Result<std::vector<TraceRow>> read_trace(const std::string& file, double speed, std::uint64_t most);
+struct TraceOptions {
+  double speed = 1;                 ///< so many times as fast as recorded
+  std::uint64_t most = UINT64_MAX;  ///< the first rows only
+  Duration
+      bucket{};  ///< the recording rounds times down to multiples of this: rows of one time are spread evenly over it
+};
+
+/// Errors: io, or invalid with file and line.
+Result<std::vector<TraceRow>> read_trace(const std::string& file, const TraceOptions& options);
 
 }  // namespace signalbox::simulate

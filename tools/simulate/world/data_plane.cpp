@@ -32,6 +32,8 @@ struct DataPlane::Flight {
   bool on_engine = false;
   bool head_seen = false;
   Duration gap{};
+  Instant head_due = never_yet;  ///< an answer's end does not overtake its head
+  double uncached_tokens = 0;    ///< a rival's: counted with what waits at the engine; 0: no longer
 };
 
 namespace {
@@ -66,6 +68,10 @@ DataPlane::DataPlane(EventQueue& queue, Network& network, const config::Config& 
         queue, options_of(config, engine, scenario.step_noise), mix64(scenario.seed) + row,
         [this, row](const engine_sim::Event& event) { hear_engine(row, event); }));
   }
+  if (scenario.rule != RoutingRule::signalbox)
+    rivals_.emplace(
+        scenario.rule, engines_.size(),
+        [this](EngineIndex e) -> const EngineHost& { return *engines_[e.at()]; }, mix64(scenario.seed + 77));
 }
 
 DataPlane::~DataPlane() = default;
@@ -84,26 +90,65 @@ void DataPlane::adopt(std::size_t router, std::shared_ptr<const routing::View> v
 }
 
 void DataPlane::arrive(std::size_t router, std::size_t load, Arrival arrival) {
-  const Load& from = loads_[load];
-  routing::RequestFacts facts;
-  facts.tenant = from.tenant;
-  facts.model = from.model;
-  facts.asked = from.asked;
-  facts.prompt_bytes = tokens_of(arrival.prompt) * bytes_per_token;
-  facts.stream = true;
-  facts.blocks = block_hashes(arrival.prompt, routing::default_block_bytes / bytes_per_token,
-                              routing::tenant_key(0, from.tenant), routing::max_prompt_blocks);
   const FlightId id = next_++;
   Flight& flight = flights_[id];
   flight.router = router;
   flight.outcome = {
       .load = load, .router = router, .arrived = queue_.now(), .ended = never_yet, .engine = {}};
   flight.arrival = std::move(arrival);
-  const routing::Begun begun = routers_[router]->dispatcher.begin(std::move(facts), queue_.now());
-  flight.ticket = begun.ticket;
-  routers_[router]->remember(begun.ticket, id);
-  obey(id, begun.verdict);
+  if (rivals_) return begin_by_rival(id);
+  begin(id);
   pump(router);
+}
+
+namespace {
+
+routing::PromptBlocks router_blocks(const Load& from, const Content& prompt) {
+  return block_hashes(prompt, routing::default_block_bytes / bytes_per_token,
+                      routing::tenant_key(0, from.tenant), routing::max_prompt_blocks);
+}
+
+std::vector<std::uint64_t> engine_blocks(const Load& from, const Content& prompt, const EngineHost& engine) {
+  return block_hashes(prompt, engine.machine().options().block_tokens, routing::tenant_key(1, from.model));
+}
+
+}  // namespace
+
+void DataPlane::begin(FlightId id) {
+  Flight& flight = flights_.at(id);
+  const Load& from = loads_[flight.outcome.load];
+  routing::RequestFacts facts;
+  facts.tenant = from.tenant;
+  facts.model = from.model;
+  facts.asked = from.asked;
+  facts.prompt_bytes = tokens_of(flight.arrival.prompt) * bytes_per_token;
+  facts.stream = true;
+  facts.blocks = router_blocks(from, flight.arrival.prompt);
+  Router& router = *routers_[flight.router];
+  const routing::Begun begun = router.dispatcher.begin(std::move(facts), queue_.now());
+  flight.ticket = begun.ticket;
+  router.remember(begun.ticket, id);
+  obey(id, begun.verdict);
+}
+
+void DataPlane::begin_by_rival(FlightId id) {
+  constexpr Duration patience = 1h;
+  Flight& flight = flights_.at(id);
+  const Load& from = loads_[flight.outcome.load];
+  std::vector<EngineIndex> engines;
+  for (std::size_t row = 0; row < engines_.size(); ++row) {
+    const auto& models = config_.engines[row].models;
+    const bool serves = std::find(models.begin(), models.end(), ModelName(from.model)) != models.end();
+    if (serves && engines_[row]->up()) engines.emplace_back(row);
+  }
+  if (engines.empty()) return refuse(id, {schema::RefuseReason::no_engine, 503, Duration::zero()});
+  const auto by_router = router_blocks(from, flight.arrival.prompt);
+  const auto by_engine = engine_blocks(from, flight.arrival.prompt, *engines_[engines.front().at()]);
+  const Question question{static_cast<double>(tokens_of(flight.arrival.prompt)), engines, by_router,
+                          by_engine};
+  const EngineIndex chosen = rivals_->choose(flight.router, question);
+  flight.uncached_tokens = rivals_->sent(flight.router, chosen, question);
+  forward(id, {chosen, 1, patience, patience, patience, patience, Duration::zero()});
 }
 
 void DataPlane::obey(FlightId id, const routing::Verdict& verdict) {
@@ -118,6 +163,10 @@ void DataPlane::refuse(FlightId id, const routing::Refuse& refusal) {
 
 void DataPlane::close(FlightId id, AttemptEnd end) {
   const auto found = flights_.find(id);
+  if (rivals_ && found->second.outcome.engine.valid()) {
+    rivals_->prefilled(found->second.outcome.engine, found->second.uncached_tokens);
+    rivals_->ended(found->second.router, found->second.outcome.engine);
+  }
   Outcome& outcome = found->second.outcome;
   outcome.end = end;
   outcome.ended = queue_.now();
@@ -165,8 +214,7 @@ void DataPlane::reach_engine(FlightId id, std::uint32_t attempt) {
                               .prompt_tokens = static_cast<std::uint32_t>(tokens_of(flight->arrival.prompt)),
                               .output_tokens = flight->arrival.output_tokens,
                               .max_output_tokens = flight->arrival.output_tokens + 1};
-  request.blocks = block_hashes(flight->arrival.prompt, engine.machine().options().block_tokens,
-                                routing::tenant_key(1, load.model));
+  request.blocks = engine_blocks(load, flight->arrival.prompt, engine);
   switch (engine.submit(std::move(request))) {
     case engine_sim::Admission::accepted: flight->on_engine = true; return;
     case engine_sim::Admission::too_long:
@@ -178,11 +226,14 @@ void DataPlane::reach_engine(FlightId id, std::uint32_t attempt) {
 void DataPlane::hear_engine(std::size_t row, const engine_sim::Event& event) {
   const FlightId id = event.request / 64;
   const auto attempt = static_cast<std::uint32_t>(event.request % 64);
-  const Flight* flight = current(id, attempt);
+  Flight* flight = current(id, attempt);
   if (!flight || flight->outcome.engine.at() != row) return;
-  const Duration back = one_way(*flight);
-  if (event.kind == engine_sim::EventKind::first_token)
+  Duration back = one_way(*flight);
+  if (event.kind == engine_sim::EventKind::first_token) {
+    flight->head_due = queue_.now() + back;
     return queue_.in(back, [this, id, attempt] { take_head(id, attempt, 200); });
+  }
+  if (!flight->head_seen) back = std::max(back, flight->head_due - queue_.now());
   if (event.kind != engine_sim::EventKind::finished) return;
   const routing::Usage usage{.prompt_tokens = tokens_of(flight->arrival.prompt),
                              .cached_tokens = event.cached_tokens,
@@ -194,12 +245,14 @@ void DataPlane::take_head(FlightId id, std::uint32_t attempt, std::uint16_t stat
   Flight* flight = current(id, attempt);
   if (!flight) return;
   routing::Dispatcher& dispatcher = routers_[flight->router]->dispatcher;
-  if (const auto verdict = dispatcher.head(flight->ticket, status, Duration::zero(), queue_.now()))
+  if (rivals_)
+    rivals_->prefilled(flight->outcome.engine, std::exchange(flight->uncached_tokens, 0.0));
+  else if (const auto verdict = dispatcher.head(flight->ticket, status, Duration::zero(), queue_.now()))
     return obey(id, *verdict);
   flight->head_seen = true;
   flight->outcome.status = status;
   flight->outcome.first_byte = queue_.now();
-  dispatcher.first_byte(flight->ticket, queue_.now());
+  if (!rivals_) dispatcher.first_byte(flight->ticket, queue_.now());
   if (status != 200) return take_end(id, attempt, AttemptEnd::succeeded, {});
   watch_gap(id, attempt, flight->gap, UINT64_MAX);
 }
@@ -221,7 +274,7 @@ void DataPlane::take_end(FlightId id, std::uint32_t attempt, AttemptEnd end, con
   EngineHost& engine = *engines_[flight->outcome.engine.at()];
   if (end != AttemptEnd::succeeded && engine.up()) engine.cancel(engine_request(id, attempt));
   flight->outcome.output_tokens = static_cast<std::uint32_t>(usage.output_tokens);
-  routers_[router]->dispatcher.finished(flight->ticket, end, usage, queue_.now());
+  if (!rivals_) routers_[router]->dispatcher.finished(flight->ticket, end, usage, queue_.now());
   close(id, end);
   pump(router);
 }
@@ -232,6 +285,7 @@ void DataPlane::fail(FlightId id, std::uint32_t attempt, AttemptEnd end) {
   EngineHost& engine = *engines_[flight->outcome.engine.at()];
   if (flight->on_engine && engine.up()) engine.cancel(engine_request(id, attempt));
   flight->outcome.end = end;
+  if (rivals_) return close(id, end);
   const std::size_t router = flight->router;
   obey(id, routers_[router]->dispatcher.failed(flight->ticket, end, queue_.now()));
   pump(router);

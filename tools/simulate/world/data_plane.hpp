@@ -4,11 +4,14 @@
 //   arrive -> begin -> Forward -> [network] -> engine -> first token -> [network] -> head -> ... -> finished
 //                        ^                                                |
 //                        +---- failed: refused, reset, timed out <--------+
+//
+// Where a scenario names another router's rule, that one chooses the engine: once, without retries and queues.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -17,6 +20,7 @@
 #include "tools/simulate/world/event_queue.hpp"
 #include "tools/simulate/world/load.hpp"
 #include "tools/simulate/world/network.hpp"
+#include "tools/simulate/world/rivals.hpp"
 
 namespace signalbox::simulate {
 
@@ -64,6 +68,8 @@ class DataPlane {
   struct Router;
   struct Flight;
 
+  void begin(FlightId id);
+  void begin_by_rival(FlightId id);
   void obey(FlightId id, const routing::Verdict& verdict);
   void forward(FlightId id, const routing::Forward& forward);
   void refuse(FlightId id, const routing::Refuse& refusal);
@@ -85,6 +91,7 @@ class DataPlane {
   const config::Config& config_;
   const std::vector<Load>& loads_;
   Record record_;
+  std::optional<Rivals> rivals_;  ///< choose in the dispatchers' place
   std::vector<std::unique_ptr<EngineHost>> engines_;
   std::vector<std::unique_ptr<Router>> routers_;
   std::unordered_map<FlightId, Flight> flights_;

@@ -73,6 +73,9 @@ struct Happening {
   double value = 0;
 };
 
+/// Whose rule routers choose engines by.
+enum class RoutingRule : std::uint8_t { signalbox, least_request, p2c, sglang, llmd, dynamo, dynamo_4 };
+
 struct Scenario {
   std::string name;
   std::uint64_t seed = 1;
@@ -86,14 +89,32 @@ struct Scenario {
   double network_jitter = 0.05;       ///< each message takes up to this share longer
   Duration solve_time = 20ms;         ///< what a solve is taken to take
   double step_noise = 0.05;           ///< of the engines
+  RoutingRule rule = RoutingRule::signalbox;
 };
 
 /// Puts that control plane in the place of the fleet's own: the legacy balancer runs alone, in the place of the first
 /// optimizer; a fleet that has it gets one optimizer.
 void use_control(Scenario& scenario, config::ControlKind kind);
+/// So many routers in each cluster that has one.
+void use_routers(Scenario& scenario, std::size_t per_cluster);
+/// All loads come so many times as fast.
+void use_pace(Scenario& scenario, double factor);
 
 }  // namespace signalbox::simulate
 
+template <>
+struct signalbox::EnumTable<signalbox::simulate::RoutingRule> {
+  static constexpr std::array rows{
+      EnumRow{"signalbox",
+              "the least marginal cost, with retries, queues and the plan: what production does"},
+      EnumRow{"least_request", "the fewest requests in flight from the router"},
+      EnumRow{"p2c", "the fewer of two drawn at random"},
+      EnumRow{"sglang", "sglang's cache_aware with its defaults"},
+      EnumRow{"llmd", "llm-d's scorers: prefix 3, queue 2, KV 2"},
+      EnumRow{"dynamo", "Dynamo's KV router, overlap weight 1"},
+      EnumRow{"dynamo_4", "the same, overlap weight 4"},
+  };
+};
 template <>
 struct signalbox::EnumTable<signalbox::simulate::HappeningKind> {
   static constexpr std::array rows{
