@@ -2,14 +2,17 @@
 //   bench_relay engine PORT           answers POSTs: 1 KB of JSON, or a stream of {"events":N} events, one each "every_ms"
 //   bench_relay gateway PORT ENGINE_PORT...
 //   bench_relay filing PORT ENGINE_PORT...  the same, and its decisions are written to a ring file, as a router does
+//   bench_relay beside PORT ENGINE_PORT...  the same without, beside a thread that does nothing: what threads cost is in both
 //   bench_relay decide ENGINES TIMES  decides, for whoever counts its instructions
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <charconv>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -140,9 +143,12 @@ void file_decisions(std::stop_token stop, routing::PlainQueue<routing::FiledReco
   if (!file) std::fprintf(stderr, "%s\n", file.error().text().c_str()), std::exit(1);
   unlink(path.c_str());
   std::vector<routing::FiledRecord> records;
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
   for (bool last = false; !last;) {
     last = stop.stop_requested();
-    if (!last) std::this_thread::sleep_for(50ms);
+    if (!last) wake.wait_for(lock, stop, 50ms, [] { return false; });
     records.clear();
     queue.take(records);
     if (const Status done = file->append(records); !done)
@@ -155,9 +161,9 @@ void file_decisions(std::stop_token stop, routing::PlainQueue<routing::FiledReco
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 2)
-    return std::fprintf(
-               stderr,
-               "bench_relay engine PORT | gateway|filing PORT ENGINE_PORT... | decide ENGINES TIMES\n"),
+    return std::fprintf(stderr,
+                        "bench_relay engine PORT | gateway|filing|beside PORT ENGINE_PORT... | decide "
+                        "ENGINES TIMES\n"),
            2;
   if (arguments[0] == "decide" && arguments.size() == 3) {
     const std::uint64_t sum =
@@ -182,6 +188,13 @@ int main(int argc, char** argv) {
   options.dispatcher.file_records = arguments[0] == "filing";
   gateway::Gateway relay(loop, options);
   std::jthread clerk;
+  if (arguments[0] == "beside")
+    clerk = std::jthread([](std::stop_token stop) {
+      std::mutex mutex;
+      std::condition_variable_any wake;
+      std::unique_lock lock(mutex);
+      wake.wait(lock, stop, [] { return false; });
+    });
   if (auto* queue = relay.dispatcher().filed())
     clerk = std::jthread([queue](std::stop_token stop) { file_decisions(std::move(stop), *queue); });
   if (auto listening = relay.listen(*address); !listening)
