@@ -15,7 +15,7 @@ import pytest
 
 RELAY = pathlib.Path(os.environ.get("BENCH_RELAY", pathlib.Path(__file__).resolve().parents[2] / "build/release/bin/bench_relay"))
 TOLERANCE = 0.15  # libraries and processors choose their own variants of memcpy and of parsing JSON
-MEASURED = {"decide": 2_150, "request": 24_500, "event": 1_700}
+MEASURED = {"decide": 2_150, "request": 24_500, "request_8k": 46_000, "event": 1_650}
 MOST_FOR_FILING = 0.03  # of a request, for its record in the ring file
 
 pytestmark = pytest.mark.skipif(not RELAY.exists() or not shutil.which("valgrind"), reason="no release build of bench_relay, or no valgrind")
@@ -50,9 +50,9 @@ def connect(port: int) -> socket.socket:
             time.sleep(0.02)
 
 
-def ask(line: socket.socket, **body) -> bytes:
-    """One request of 1 KB and its whole answer."""
-    message = {"model": "m", "messages": [{"role": "user", "content": "x" * 850}], **body}
+def ask(line: socket.socket, prompt: str = "x" * 850, **body) -> bytes:
+    """One request, of 1 KB by default, and its whole answer."""
+    message = {"model": "m", "messages": [{"role": "user", "content": prompt}], **body}
     text = json.dumps(message, separators=(",", ":")).encode()
     line.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(text) + text)
     got = b""
@@ -109,6 +109,12 @@ def test_a_decision_costs_the_same_among_many_engines():
 def test_a_relayed_request(engine):
     runs = [relayed(engine, lambda line, n=n: [ask(line) for _ in range(n)]) for n in (50, 350)]
     hold("request", (runs[1] - runs[0]) / 300)
+
+
+def test_a_relayed_request_of_8_kb(engine):
+    prompts = [f"{n} " + "word " * 1_570 for n in range(8)]
+    runs = [relayed(engine, lambda line, n=n: [ask(line, prompts[i % 8]) for i in range(n)]) for n in (50, 250)]
+    hold("request_8k", (runs[1] - runs[0]) / 200)
 
 
 def test_the_record_of_a_request(engine):
