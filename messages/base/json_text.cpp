@@ -16,6 +16,11 @@ void append_ascii(std::string& out, char c) {
     out += c;
 }
 
+bool stands_for_itself(char c) {
+  return static_cast<unsigned char>(c) >= 0x20 && static_cast<unsigned char>(c) < 0x7f && c != '"' &&
+         c != '\\';
+}
+
 }  // namespace
 
 std::size_t utf8_length(std::string_view text) {
@@ -38,6 +43,11 @@ std::size_t utf8_length(std::string_view text) {
 void append_json_string(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
+    std::size_t plain = 0;
+    while (plain < text.size() && stands_for_itself(text[plain])) ++plain;
+    out += text.substr(0, plain);
+    text.remove_prefix(plain);
+    if (text.empty()) break;
     const std::size_t length = utf8_length(text);
     if (length == 1)
       append_ascii(out, text.front());

@@ -2,6 +2,7 @@
 //   bench_relay engine PORT           answers POSTs: 1 KB of JSON, or a stream of {"events":N} events, one each "every_ms"
 //   bench_relay gateway PORT ENGINE_PORT...
 //   bench_relay filing PORT ENGINE_PORT...  the same, and its decisions are written to a ring file, as a router does
+//   bench_relay observed PORT ENGINE_PORT... that, and one request in a hundred is traced, up to the text that a collector gets
 //   bench_relay beside PORT ENGINE_PORT...  the same without, beside a thread that does nothing: what threads cost is in both
 //   bench_relay decide ENGINES TIMES  decides, for whoever counts its instructions
 #include <sys/resource.h>
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -20,6 +22,7 @@
 
 #include "actors/cluster_router/gateway/gateway.hpp"
 #include "actors/cluster_router/records/record_file.hpp"
+#include "actors/cluster_router/tracing/otlp.hpp"
 #include "cluster-config/policy/compile.hpp"
 #include "tools/bench/decide/decide.hpp"
 
@@ -156,14 +159,31 @@ void file_decisions(std::stop_token stop, routing::PlainQueue<routing::FiledReco
   }
 }
 
+/// Takes traces as often as a router does, and forgets them when they could be sent.
+struct TraceSink {
+  TraceSink(net::Loop& loop, gateway::Gateway& from) : relay(from), timer(loop, [this] { take(); }) {
+    timer.arm_in(250ms);
+  }
+  void take() {
+    const auto traces = relay.take_traces();
+    if (!traces.empty())
+      bytes += tracing::otlp_json(traces, {"bench", ClusterName("c1"), ProcessName("router")}, 0s).size();
+    timer.arm_in(250ms);
+  }
+  gateway::Gateway& relay;
+  std::size_t bytes = 0;
+  net::Timer timer;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.size() < 2)
-    return std::fprintf(stderr,
-                        "bench_relay engine PORT | gateway|filing|beside PORT ENGINE_PORT... | decide "
-                        "ENGINES TIMES\n"),
+    return std::fprintf(
+               stderr,
+               "bench_relay engine PORT | gateway|filing|observed|beside PORT ENGINE_PORT... | decide "
+               "ENGINES TIMES\n"),
            2;
   if (arguments[0] == "decide" && arguments.size() == 3) {
     const std::uint64_t sum =
@@ -185,8 +205,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   gateway::GatewayOptions options;
-  options.dispatcher.file_records = arguments[0] == "filing";
+  const bool observed = arguments[0] == "observed";
+  options.dispatcher.file_records = observed || arguments[0] == "filing";
+  options.traces = {observed, 0.01, 1e6};
   gateway::Gateway relay(loop, options);
+  std::optional<TraceSink> traces;
+  if (observed) traces.emplace(loop, relay);
   std::jthread clerk;
   if (arguments[0] == "beside")
     clerk = std::jthread([](std::stop_token stop) {

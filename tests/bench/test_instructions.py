@@ -17,13 +17,14 @@ RELAY = pathlib.Path(os.environ.get("BENCH_RELAY", pathlib.Path(__file__).resolv
 TOLERANCE = 0.15  # libraries and processors choose their own variants of memcpy and of parsing JSON
 MEASURED = {"decide": 2_150, "request": 24_500, "request_8k": 46_000, "event": 1_650}
 MOST_FOR_FILING = 0.03  # of a request, for its record in the ring file
+MOST_FOR_OBSERVING = 0.08  # of its own instructions, for its record, metrics and traces; with what the kernel does for it less than half as much
 
 pytestmark = pytest.mark.skipif(not RELAY.exists() or not shutil.which("valgrind"), reason="no release build of bench_relay, or no valgrind")
 
 
-def counted(words: list, act=None) -> int:
+def counted(words: list, act=None, options: list = ()) -> int:
     """Instructions of one run; `act` is done while it runs, and ends it."""
-    process = subprocess.Popen(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", RELAY, *map(str, words)],
+    process = subprocess.Popen(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", *options, RELAY, *map(str, words)],
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         if act:
@@ -76,14 +77,14 @@ def engine():
     process.wait()
 
 
-def relayed(engine: int, act, way: str = "gateway") -> int:
+def relayed(engine: int, act, way: str = "gateway", options: list = ()) -> int:
     port = free_port()
 
     def work():
         with connect(port) as line:
             act(line)
 
-    return counted([way, port, engine], work)
+    return counted([way, port, engine], work, options)
 
 
 def hold(path: str, each: float) -> None:
@@ -117,15 +118,24 @@ def test_a_relayed_request_of_8_kb(engine):
     hold("request_8k", (runs[1] - runs[0]) / 200)
 
 
-def test_the_record_of_a_request(engine):
-    """Its share in the request, the thread that writes included; what the kernel does is in docs/measured/gateway.md."""
+def test_what_observation_costs_a_request(engine):
+    """The share in a request of its record, of metrics and of traces of one request in a hundred, the threads that write included. Of the
+    router's own instructions: what the kernel does for a request is in docs/measured/gateway.md, and makes the share smaller."""
+    requests = 3000  # thirty of them traced
     each = {}
-    for way in ("beside", "filing"):
-        runs = [relayed(engine, lambda line, n=n: [ask(line) for _ in range(n)], way) for n in (50, 1050)]
-        each[way] = (runs[1] - runs[0]) / 1000
-    share = each["filing"] / each["beside"] - 1
-    print(f"{each['beside']:.0f} instructions, with its record filed {each['filing']:.0f}: {share:.2%}")
-    assert share <= MOST_FOR_FILING
+    for way in ("beside", "filing", "observed"):
+        runs = [relayed(engine, lambda line, n=n: [ask(line) for _ in range(n)], way) for n in (50, 50 + requests)]
+        each[way] = (runs[1] - runs[0]) / requests
+    meters = ["--toggle-collect=signalbox::gateway::Histogram::add*", "--toggle-collect=signalbox::gateway::Meters::of*"]
+    runs = [relayed(engine, lambda line, n=n: [ask(line) for _ in range(n)], "beside", meters) for n in (50, 350)]
+    metrics = (runs[1] - runs[0]) / 300
+    assert metrics > 10, "the meters are found"
+    without = each["beside"] - metrics
+    shares = {"records": (each["filing"] - each["beside"]) / without, "traces": (each["observed"] - each["filing"]) / without,
+              "metrics": metrics / without}
+    print(f"{without:.0f} instructions; " + ", ".join(f"{what} {share:.2%}" for what, share in shares.items()))
+    assert shares["records"] <= MOST_FOR_FILING
+    assert sum(shares.values()) <= MOST_FOR_OBSERVING
 
 
 def test_a_relayed_event(engine):

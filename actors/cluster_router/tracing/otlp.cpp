@@ -22,43 +22,68 @@ using schema::CandidateRow;
 constexpr int server = 2, client = 3, failed = 2;
 constexpr std::size_t most_candidates = 8;
 
+/// A list of the protocol's KeyValues, written as it grows. Keys are literals of this file, and need no escapes.
 class Attributes {
  public:
+  Attributes() { out_.reserve(2048); }
+
   /// A text that is empty is not said.
   Attributes& text(std::string_view key, std::string_view value) {
-    return value.empty() ? *this : add(key, R"("stringValue":{})", json_string(value));
+    if (value.empty()) return *this;
+    open(key, "stringValue");
+    append_json_string(out_, value);
+    return close();
   }
   /// 64-bit integers are texts in protobuf's JSON.
   Attributes& count(std::string_view key, std::uint64_t value) {
-    return add(key, R"("intValue":"{}")", value);
+    open(key, "intValue");
+    const fmt::format_int digits(value);
+    out_.append("\"").append(digits.data(), digits.size()).append("\"");
+    return close();
   }
   Attributes& number(std::string_view key, double value) {
-    return add(key, R"("doubleValue":{})", finite(value));
+    open(key, "doubleValue");
+    append_number(value);
+    return close();
   }
-  Attributes& flag(std::string_view key, bool value) { return add(key, R"("boolValue":{})", value); }
+  Attributes& flag(std::string_view key, bool value) {
+    open(key, "boolValue");
+    out_ += value ? "true" : "false";
+    return close();
+  }
   Attributes& texts(std::string_view key, const std::vector<std::string>& values) {
-    std::string list;
-    for (const auto& v : values)
-      list += fmt::format(R"({}{{"stringValue":{}}})", list.empty() ? "" : ",", json_string(v));
-    return add(key, R"("arrayValue":{{"values":[{}]}})", list);
+    return list(key, "stringValue", values, [this](const std::string& v) { append_json_string(out_, v); });
   }
   Attributes& numbers(std::string_view key, const std::vector<double>& values) {
-    std::string list;
-    for (const double v : values)
-      list += fmt::format(R"({}{{"doubleValue":{}}})", list.empty() ? "" : ",", finite(v));
-    return add(key, R"("arrayValue":{{"values":[{}]}})", list);
+    return list(key, "doubleValue", values, [this](double v) { append_number(v); });
   }
-  std::string json() const { return "[" + out_ + "]"; }
+  /// The members of the list, without its brackets.
+  const std::string& members() const { return out_; }
 
  private:
-  static double finite(double value) { return std::isfinite(value) ? value : 0; }
-  template <class... Args>
-  Attributes& add(std::string_view key, fmt::format_string<Args...> value, Args&&... args) {
+  void open(std::string_view key, std::string_view kind) {
     if (!out_.empty()) out_ += ',';
-    fmt::format_to(std::back_inserter(out_), R"({{"key":{},"value":{{)", json_string(key));
-    fmt::format_to(std::back_inserter(out_), value, std::forward<Args>(args)...);
+    out_.append(R"({"key":")").append(key).append(R"(","value":{")").append(kind).append(R"(":)");
+  }
+  Attributes& close() {
     out_ += "}}";
     return *this;
+  }
+  void append_number(double value) {
+    fmt::format_to(std::back_inserter(out_), "{}", std::isfinite(value) ? value : 0);
+  }
+  template <class Values, class Append>
+  Attributes& list(std::string_view key, std::string_view kind, const Values& values, const Append& append) {
+    open(key, "arrayValue");
+    out_ += R"({"values":[)";
+    for (const auto& value : values) {
+      if (out_.back() == '}') out_ += ',';
+      out_.append(R"({")").append(kind).append(R"(":)");
+      append(value);
+      out_ += '}';
+    }
+    out_ += "]}";
+    return close();
   }
   std::string out_;
 };
@@ -173,9 +198,9 @@ class Spans {
                    std::string_view events = {}) const {
     return fmt::format(
         R"({{"traceId":"{}","spanId":"{:016x}",{}"name":{},"kind":{},"startTimeUnixNano":{},"endTimeUnixNano":{},)"
-        R"("attributes":{},"events":[{}],"status":{}}})",
+        R"("attributes":[{}],"events":[{}],"status":{}}})",
         trace_.id, id, parent.empty() ? "" : fmt::format(R"("parentSpanId":"{}",)", parent),
-        json_string(name), kind, time(began), time(std::max(began, ended)), attributes.json(), events,
+        json_string(name), kind, time(began), time(std::max(began, ended)), attributes.members(), events,
         error.empty() ? "{}" : fmt::format(R"({{"code":{},"message":{}}})", failed, json_string(error)));
   }
 
@@ -194,8 +219,8 @@ std::string otlp_json(std::span<const EndedTrace> traces, const Resource& resour
       .text("service.instance.id", resource.router.str())
       .text("signalbox.cluster", resource.cluster.str());
   std::string out = fmt::format(
-      R"({{"resourceSpans":[{{"resource":{{"attributes":{}}},"scopeSpans":[{{"scope":{{"name":"signalbox"}},"spans":[)",
-      who.json());
+      R"({{"resourceSpans":[{{"resource":{{"attributes":[{}]}},"scopeSpans":[{{"scope":{{"name":"signalbox"}},"spans":[)",
+      who.members());
   for (std::size_t i = 0; i < traces.size(); ++i) {
     if (i > 0) out += ',';
     out += Spans(traces[i], unix_offset).json();
