@@ -28,10 +28,10 @@ struct DispatcherOptions {
   ClusterName cluster;
   ProcessName router;
   Incarnation incarnation;
-  std::uint32_t loop = 0;               ///< which of the router's event loops, from 0
-  std::uint32_t loops = 1;              ///< how many there are
-  std::shared_ptr<SharedState> shared;  ///< of all of them; may be null for one
-  std::uint64_t seed = 1;               ///< of all draws; give each loop and life its own
+  std::uint32_t loop = 0;                 ///< which of the router's event loops, from 0
+  std::uint32_t loops = 1;                ///< how many there are
+  std::shared_ptr<SharedState> shared{};  ///< of all of them; may be null for one
+  std::uint64_t seed = 1;                 ///< of all draws; give each loop and life its own
   std::uint32_t block_bytes = default_block_bytes;
   std::size_t cache_blocks = 262'144;  ///< bound of the cache knowledge of all engines together
   std::size_t records = 4'096;         ///< decisions that are kept here whole, to be explained afterwards
