@@ -28,6 +28,8 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
   request.expected_token_s = expected_token_s(facts, request.ask, candidate.belief);
   request.expected_first_s =
       static_cast<float>(facts.network_s + facts.c * static_cast<double>(missing)) + request.expected_token_s;
+  request.expected_wait_s =
+      static_cast<float>(facts.c * static_cast<double>(candidate.belief.prefill_tokens));
   request.hold = loads.take(
       chosen.engine,
       {static_cast<std::uint32_t>(missing), static_cast<std::uint32_t>(missing + request.ask.output_tokens)},
@@ -122,7 +124,9 @@ void Dispatcher::State::measure_delay(const OpenRequest& request, double output_
                           static_cast<double>(request.expected_first_s) +
                               output_tokens * static_cast<double>(request.expected_token_s),
                           request.ahead, view->at(request.engine).curve_known};
-  if (lateness.late(request.engine, delay.took_s, delay.expected_s))
+  // An engine that was chosen although long prompts were ahead there is not slow.
+  if (lateness.late(request.engine, delay.took_s,
+                    delay.expected_s + static_cast<double>(request.expected_wait_s)))
     penalties.failure(request.engine, policy::FailureKind::slow, now);
   loads.set_limit(request.engine, limits.answered(request.engine, delay, view->policy->queue.target, now));
 }

@@ -19,6 +19,7 @@ void swap_with_rival(OpenRequest& request) {
   rival.hold = std::move(held);
   std::swap(request.matched_tokens, rival.matched_tokens);
   std::swap(request.expected_first_s, rival.expected_first_s);
+  std::swap(request.expected_wait_s, rival.expected_wait_s);
   std::swap(request.expected_token_s, rival.expected_token_s);
   std::swap(request.ahead, rival.ahead);
   std::swap(request.began, rival.began);

@@ -27,7 +27,7 @@ struct RivalAttempt {
   EngineIndex engine;
   std::uint32_t number = 0;
   Hold hold;
-  float matched_tokens = 0, expected_first_s = 0, expected_token_s = 0;
+  float matched_tokens = 0, expected_first_s = 0, expected_wait_s = 0, expected_token_s = 0;
   std::int64_t ahead = 0;
   Instant began;
 };
@@ -67,6 +67,7 @@ struct OpenRequest {
   float matched_tokens = 0;
   float charged_tokens = 0;    ///< to its tenant
   float expected_first_s = 0;  ///< time to the first token, if nothing waits at the engine
+  float expected_wait_s = 0;   ///< for the prompts that were believed to be ahead
   float expected_token_s = 0;  ///< of each output token
   std::int64_t ahead = 0;      ///< in flight from here when it was sent
   Instant began;
