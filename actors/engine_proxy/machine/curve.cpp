@@ -24,6 +24,10 @@ constexpr std::size_t memory_needed = 3;
 constexpr int batches_near = 2;
 /// Windows that tell where the load is now.
 constexpr std::size_t latest_windows = 3;
+/// A window is long enough when prompts that it cuts may make it wrong by this share.
+constexpr double doubt_of_window = 0.04;
+/// Of what is known of the lengths of prompts, by each prompt more.
+constexpr double prompts_kept = 0.98;
 /// Readings that came this long before a step was believed may be of either side.
 constexpr Duration doubtful = 2500ms;
 /// The batch that an engine states and the one that its tokens imply may differ by this factor and number.
@@ -110,8 +114,11 @@ Lesson CurveLearner::observe(const Reading& before, const Reading& after, Durati
     ++refused_;
     return Lesson::contradictory;
   }
+  see_prompts(*sample);
   const Load load = load_of(sample->running, sample->context_tokens, sample->prefill_tokens);
-  if (slowness_.observe(*sample, predicted_step_s(*sample, curve_.step), variance_at(load), between) &&
+  const double predicted = predicted_step_s(*sample, curve_.step);
+  const double cut = doubt_of_prefill(sample->steps, predicted);
+  if (slowness_.observe(*sample, predicted, variance_at(load) + cut * cut, between) &&
       remembers(sample->running, now))
     begin_regime(now);
   else
@@ -145,15 +152,39 @@ void CurveLearner::begin_regime(Instant now) {
   ++regime_;
 }
 
-/// Means over a second: one reading's prompts are often paid for by the next one's tokens.
+void CurveLearner::see_prompts(const StepSample& sample) {
+  if (sample.prompts <= 0) return;
+  const double keep = std::pow(prompts_kept, sample.prompts);
+  prompts_.number = keep * prompts_.number + sample.prompts;
+  prompts_.squares =
+      keep * prompts_.squares + sample.computed_tokens * sample.computed_tokens / sample.prompts;
+}
+
+/// Engines count a prompt when all of it is computed, and a long one takes many steps. A span that cuts one at either end
+/// has computed up to a whole one more or less than was counted in it: with cuts anywhere, a variance of a twelfth of its
+/// square at each end. As a share of the time of so many steps.
+double CurveLearner::doubt_of_prefill(double steps, double step_s) const {
+  if (prompts_.number <= 0 || steps <= 0 || step_s <= 0) return 0;
+  const double c = curve_.step.a_s > 0 ? curve_.step.c_s : prior_.step.c_s;
+  return c * std::sqrt(prompts_.squares / prompts_.number / 6) / (steps * step_s);
+}
+
+bool CurveLearner::long_enough() const {
+  if (window_.seconds < to_seconds(window) || window_.tokens < window_tokens) return false;
+  return window_.seconds >= to_seconds(longest_window) ||
+         doubt_of_prefill(window_.steps, window_.time_s / window_.tokens) <= doubt_of_window;
+}
+
+/// Means over a second or, where prompts are long, over several: one reading's prompts are often paid for by the next one's tokens.
 void CurveLearner::add(const StepSample& sample, Duration between, Instant now) {
   window_.seconds += to_seconds(between);
   window_.tokens += sample.tokens;
+  window_.steps += sample.steps;
   window_.time_s += sample.tokens * sample.step_s;
   window_.running += sample.tokens * sample.running;
   window_.context += sample.tokens * sample.context_tokens;
   window_.prefill += sample.tokens * sample.prefill_tokens;
-  if (window_.seconds < to_seconds(window) || window_.tokens < window_tokens) return;
+  if (!long_enough()) return;
   const double n = window_.running / window_.tokens;
   const Observation what{load_of(n, window_.context / window_.tokens, window_.prefill / window_.tokens),
                          window_.time_s / window_.tokens,

@@ -42,7 +42,7 @@ struct Curve {
 class CurveLearner {
  public:
   static constexpr Duration furthest_apart = 2s;
-  static constexpr Duration window = 1s;
+  static constexpr Duration window = 1s, longest_window = 10s;
   static constexpr double window_tokens = 64;
   static constexpr std::size_t kept_per_batch = 6;
   static constexpr double batch_ratio = 1.25;                  ///< between one kept batch size and the next
@@ -68,8 +68,15 @@ class CurveLearner {
     Instant at;
   };
   struct Window {
-    double seconds = 0, tokens = 0, time_s = 0, running = 0, context = 0, prefill = 0;
+    double seconds = 0, tokens = 0, steps = 0, time_s = 0, running = 0, context = 0, prefill = 0;
   };
+  /// Of prompts, decayed: the tokens that had to be computed of each.
+  struct Prompts {
+    double number = 0, squares = 0;
+  };
+  void see_prompts(const StepSample& sample);
+  double doubt_of_prefill(double steps, double step_s) const;
+  bool long_enough() const;
   void add(const StepSample& sample, Duration between, Instant now);
   bool remembers(double running, Instant now) const;
   void begin_regime(Instant now);
@@ -83,6 +90,7 @@ class CurveLearner {
   Curve curve_;
   Slowness slowness_;
   Window window_;
+  Prompts prompts_;
   std::deque<optimizer::Load> latest_;            ///< of the last windows of this regime
   std::map<int, std::deque<Observed>> observed_;  ///< by the batch's logarithm, the oldest first
   std::map<std::uint64_t, double> scale_;         ///< slowness by regime; 1 where there is none

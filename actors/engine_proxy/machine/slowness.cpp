@@ -48,6 +48,11 @@ std::optional<StepSample> step_between(const Reading& before, const Reading& aft
   if (after.kv_usage)
     out.context_tokens = *after.kv_usage * after.kv_capacity_tokens.value_or(declared_kv_tokens);
   const double computed = prompt_tokens_computed(before, after);
+  out.steps = steps > 0 ? steps : seconds / out.step_s;
+  out.computed_tokens = computed;
+  if (before.first_token_time && after.first_token_time)
+    out.prompts = std::max(0.0, after.first_token_time->count - before.first_token_time->count);
+  if (computed > 0) out.prompts = std::max(1.0, out.prompts);
   out.prefill_tokens =
       steps > 0 ? computed / steps * tokens_beside_a_prompt(out.running) : computed * out.step_s / seconds;
   return out;

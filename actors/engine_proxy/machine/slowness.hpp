@@ -12,11 +12,14 @@ namespace signalbox::engine_proxy {
 
 /// One measured step time with what the step had to do.
 struct StepSample {
-  double step_s = 0;          ///< measured mean time per output token
-  double running = 0;         ///< mean batch
-  double context_tokens = 0;  ///< held by the batch; 0 where unknown
-  double prefill_tokens = 0;  ///< prompt tokens computed beside it
-  double tokens = 0;          ///< output tokens that it is the mean of
+  double step_s = 0;           ///< measured mean time per output token
+  double running = 0;          ///< mean batch
+  double context_tokens = 0;   ///< held by the batch; 0 where unknown
+  double prefill_tokens = 0;   ///< prompt tokens computed beside it
+  double tokens = 0;           ///< output tokens that it is the mean of
+  double steps = 0;            ///< steps that it is the mean of
+  double computed_tokens = 0;  ///< of the prompts that were completed in it
+  double prompts = 0;          ///< how many these were; where the engine does not say: taken as one
 };
 
 /// What two successive good readings of one life say of the steps between them; nothing if the engine was idle, if too
