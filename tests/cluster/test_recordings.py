@@ -51,10 +51,9 @@ def test_a_recording_of_faults_tells_elsewhere_what_was_seen_here(fleet, tmp_pat
         load = Load(lambda n: chat(fleet.url("router-east"), "m-large", unlike(n), 8), 10)
         try:
             wait_for("both taps hear the fleet", lambda: file.exists() and file.stat().st_size > 20_000 and seen.stat().st_size > 2_000, 60)
-            led = fleet.leader()["optimizer"]
-            fleet.kill(led)
-            fleet.signalbox("stop", "w2")
             messages = lambda: told(seen.read_text().rpartition("\n")[0])
+            fleet.kill(wait_for("a leader is told", lambda: leaders(messages()), 60)[-1])
+            fleet.signalbox("stop", "w2")
             gone = lambda m: m["message"] == "health_verdict" and m["body"]["engine"] == "w2" and m["body"]["state"] == "gone"
             wait_for("the loss of the engine is told", lambda: any(map(gone, messages().values())), 60)
             wait_for("another leader's plan", lambda: len(leaders(messages())) > 1, 60)

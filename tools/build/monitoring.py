@@ -38,7 +38,7 @@ def dashboards() -> dict[str, dict]:
 def metric_names(text: str) -> set[str]:
     """The names that queries or rules speak of; recorded ones have colons, histograms go by their family."""
     names = re.findall(r"\b(?:signalbox|gen_ai|inference)_?[a-z0-9_:]*", re.sub(r"\{[^}]*\}|\([a-z_, ]*\)|'[^']*'", "", text))
-    return {re.sub(r"_bucket$", "", name) for name in names}
+    return {re.sub(r"_bucket$|(?<=_seconds)_(?:count|sum)$", "", name) for name in names}
 
 
 class Monitoring:

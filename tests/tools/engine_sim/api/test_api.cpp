@@ -205,5 +205,5 @@ BOOST_AUTO_TEST_CASE(faults_change_by_name_and_only_as_a_whole) {
   BOOST_TEST(change_faults(f, R"({"reset":true,"hang":true})").has_value());
   BOOST_TEST(
       faults_json(f) ==
-      R"({"refuse":false,"hang":true,"freeze":false,"slow":1,"error_ratio":0,"die_mid_stream":0,"status":0})");
+      R"({"refuse":false,"hang":true,"freeze":false,"slow":1,"error_ratio":0,"die_mid_stream":0,"kv_lost":false,"kv_strange":false,"status":0})");
 }
