@@ -28,7 +28,11 @@ def hand_over(rig, router: str) -> None:
     beside = Apart(rig.fleet, router, [], {}, behind_relays=False)
     try:
         wait_for("the successor accepts", lambda: "accepting" in beside.log.read_text(), 30)
+        own = rig.fleet.state / "logs" / f"{router}.log"
+        before = own.read_text().count("accepting")
         restart(rig, [router])
+        # Two processes beat by this name: that one is ready does not say which.
+        wait_for("the launcher's accepts", lambda: own.read_text().count("accepting") > before, 30)
         beside.process.send_signal(signal.SIGTERM)
         beside.process.wait(timeout=60)
     finally:
