@@ -197,7 +197,7 @@ class Rule {
     return 1.0;
   }
 
-  /// p = u * price; where the batch limit caps u, the excess waits.
+  /// p = u * price, of which the rent of a limit that holds is no part; where the batch limit caps u, the excess waits.
   std::optional<double> plan_delay(std::size_t e) const {
     if (!fleet_.snapshot) return std::nullopt;
     std::optional<double> out;
@@ -205,11 +205,12 @@ class Rule {
       if (row.engine.at() != e || row.capacity <= 0) continue;
       const double pole = row.capacity / fleet_.policy.limits.load_ceiling;
       const double u = std::min(0.999, row.planned_load / pole);
-      const double q = row.price * (1 - u) * (1 - u);
+      const double price = row.congestion > 0 ? std::min(row.price, row.congestion) : row.price;
+      const double q = price * (1 - u) * (1 - u);
       const double most = fleet_.table.engines[e].max_batch;
       const double at_most = most > 0 ? most / (most + q) : 1.0;
       if (u <= at_most)
-        out = u * row.price;
+        out = u * price;
       else
         out = at_most * q / ((1 - at_most) * (1 - at_most)) * (1 + 60 * (u - at_most));
     }
