@@ -1,88 +1,19 @@
-// The bus on real sockets: forwarders and nodes of one process, on free ports of the loopback.
+// The bus on real sockets: what is said arrives, once, in time, and costs bounded memory.
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <charconv>
-#include <condition_variable>
 #include <fstream>
-#include <mutex>
-#include <set>
 #include <zmq.hpp>
 
-#include "messages/bus/forwarder.hpp"
-#include "messages/bus/node.hpp"
+#include "tests/messages/bus/fleet.hpp"
 #include "tests/messages/bus/relay.hpp"
-#include "tests/messages/bus/support.hpp"
 
 using namespace signalbox;
 using namespace signalbox::bus;
 using namespace signalbox::tests;
 
 namespace {
-
-/// What a node was handed, thread-safe.
-class Inbox {
- public:
-  NodeHandlers handlers() {
-    NodeHandlers out;
-    out.on_delivery = [this](schema::DeliveryPtr delivery) {
-      const std::lock_guard lock(mutex_);
-      deliveries_.push_back(std::move(delivery));
-    };
-    return out;
-  }
-  std::vector<schema::DeliveryPtr> all() const {
-    const std::lock_guard lock(mutex_);
-    return deliveries_;
-  }
-  std::size_t count() const { return all().size(); }
-  std::size_t count(std::string_view topic) const {
-    std::size_t out = 0;
-    for (const auto& delivery : all()) out += delivery->topic == topic ? 1 : 0;
-    return out;
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<schema::DeliveryPtr> deliveries_;
-};
-
-struct Fleet {
-  std::map<ProcessName, Keyring> keys = fleet_keys();
-  std::vector<std::unique_ptr<Forwarder>> forwarders;
-
-  explicit Fleet(std::initializer_list<Identity> buses) {
-    for (const Identity& bus : buses) start(bus);
-  }
-  Forwarder& start(const Identity& bus, const std::string& publish = "tcp://127.0.0.1:0",
-                   const std::string& subscribe = "tcp://127.0.0.1:0") {
-    ForwarderOptions options;
-    options.endpoints = {bus.id, publish, subscribe};
-    options.keyring = keys.at(bus.id);
-    auto forwarder = Forwarder::start(std::move(options));
-    BOOST_TEST_REQUIRE(error_of(forwarder) == "");
-    forwarders.push_back(std::move(*forwarder));
-    return *forwarders.back();
-  }
-  NodeOptions options(const Identity& identity, std::vector<std::string> subscriptions = {}) {
-    NodeOptions out;
-    out.identity = identity, out.incarnation = {1, 1}, out.keyring = keys.at(identity.id);
-    for (const auto& forwarder : forwarders) out.forwarders.push_back(forwarder->endpoints());
-    out.subscriptions = std::move(subscriptions);
-    return out;
-  }
-  std::unique_ptr<Node> node(NodeOptions options, NodeHandlers handlers = {}) {
-    auto out = Node::start(std::move(options), std::move(handlers));
-    BOOST_TEST_REQUIRE(error_of(out) == "");
-    return std::move(*out);
-  }
-};
-
-bool joined(Node& node, std::uint32_t forwarders) {
-  return eventually([&] { return node.stats().forwarders_joined == forwarders; });
-}
 
 /// Does it again and again for a while, with a pause between.
 template <class Do>
@@ -92,17 +23,6 @@ void paced(Duration whole, Duration pause, Do&& act) {
     act();
     std::this_thread::sleep_for(pause);
   }
-}
-
-/// Publishes until the inbox has one more of that topic: whether a way exists, however long it takes to be made. More of
-/// them may still be under way.
-bool gets_through(Node& from, const Inbox& to, const schema::Message& message, const std::string& topic) {
-  const std::size_t before = to.count(topic);
-  return eventually([&] {
-    static_cast<void>(from.publish(message));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    return to.count(topic) > before;
-  });
 }
 
 [[maybe_unused]] std::size_t resident_bytes() {
@@ -268,107 +188,6 @@ BOOST_AUTO_TEST_CASE(a_node_may_not_say_what_its_role_may_not) {
   BOOST_TEST(node->stats().publish_refused == 2u);
 }
 
-namespace {
-
-/// A member, or not, that speaks ZeroMQ by hand.
-struct RawSpeaker {
-  zmq::context_t context;
-  zmq::socket_t socket{context, zmq::socket_type::xpub};
-
-  RawSpeaker(const Keyring* keyring, const Key32& server, const std::string& endpoint) {
-    socket.set(zmq::sockopt::linger, 0);
-    if (keyring != nullptr) {
-      socket.set(zmq::sockopt::curve_serverkey, zmq::const_buffer(server.data(), 32));
-      socket.set(zmq::sockopt::curve_publickey, zmq::const_buffer(keyring->curve_public.data(), 32));
-      socket.set(zmq::sockopt::curve_secretkey, zmq::const_buffer(keyring->curve_secret.data(), 32));
-    }
-    socket.connect(endpoint);
-  }
-  bool let_in(std::chrono::milliseconds patience) {
-    zmq::pollitem_t item{socket.handle(), 0, ZMQ_POLLIN, 0};
-    return zmq::poll(&item, 1, patience) == 1;
-  }
-  void send(const Packet& packet) {
-    for (std::size_t i = 0; i < packet.parts.size(); ++i)
-      socket.send(zmq::buffer(packet.parts[i]),
-                  i + 1 < packet.parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
-  }
-};
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(a_member_out_of_its_topics_is_refused_by_the_forwarder) {
-  Fleet fleet{bus_a};
-  Inbox inbox;
-  auto listener = fleet.node(fleet.options(router, {""}), inbox.handlers());
-  const Keyring& own = fleet.keys.at(proxy.id);
-  RawSpeaker raw(&own, fleet.keys.at(bus_a.id).curve_public, fleet.forwarders[0]->endpoints().publish);
-  BOOST_TEST_REQUIRE(raw.let_in(std::chrono::seconds(20)));
-  Author honest{&own, proxy.id};
-  Author as_monitor{&fleet.keys.at(monitor.id), monitor.id};  // even with the monitor's signing key
-  raw.send(honest.say(verdict_of("e1")));                     // not its role
-  raw.send(as_monitor.say(verdict_of("e1")));                 // another's name
-  raw.send(Packet{{{'@', 'x', '/', 'b'}, {}, {}, {}}});       // a subscriber's private topic
-  raw.send(Packet{{{1}, {2}}});                               // garbage
-  raw.send(Packet{{{1}, {2}, {3}, {4}, {5}, {6}, {7}}});      // more frames than there are
-  raw.send(honest.say(signal_of("e1")));
-  BOOST_TEST(eventually([&] { return fleet.forwarders[0]->stats().forwarded == 1; }));
-  const auto stats = fleet.forwarders[0]->stats().senders.at("proxy-east");
-  BOOST_TEST(stats.dropped_for(Drop::not_author) == 2u);
-  BOOST_TEST(stats.dropped_for(Drop::malformed) == 3u);
-  BOOST_TEST(eventually([&] { return inbox.count("signal/east/e1/") == 1; }));
-  BOOST_TEST(inbox.count() == 1u);
-}
-
-BOOST_AUTO_TEST_CASE(a_key_that_no_member_has_is_not_let_in) {
-  Fleet fleet{bus_a};
-  const auto strangers = make_keyrings({proxy});
-  const Key32& server = fleet.keys.at(bus_a.id).curve_public;
-  const std::string endpoint = fleet.forwarders[0]->endpoints().publish;
-  RawSpeaker stranger(&strangers.at(proxy.id), server, endpoint);
-  BOOST_TEST(eventually([&] { return fleet.forwarders[0]->stats().keys_refused > 0; }));
-  BOOST_TEST(!stranger.let_in(std::chrono::milliseconds(50)));
-  RawSpeaker without_keys(nullptr, server, endpoint);
-  RawSpeaker member(&fleet.keys.at(proxy.id), server, endpoint);
-  BOOST_TEST(member.let_in(std::chrono::seconds(20)));
-  BOOST_TEST(!without_keys.let_in(std::chrono::milliseconds(50)));
-}
-
-BOOST_AUTO_TEST_CASE(what_a_forwarder_forges_is_refused_by_the_receiver) {
-  // A forwarder without keys of the fleet's authors: it can repeat, not invent.
-  Fleet fleet{};
-  zmq::context_t context;
-  zmq::socket_t publish(context, zmq::socket_type::xsub);
-  zmq::socket_t subscribe(context, zmq::socket_type::xpub);
-  for (zmq::socket_t* socket : {&publish, &subscribe}) {
-    socket->set(zmq::sockopt::linger, 0);
-    socket->set(zmq::sockopt::curve_server, true);
-    socket->set(zmq::sockopt::curve_secretkey,
-                zmq::const_buffer(fleet.keys.at(bus_a.id).curve_secret.data(), 32));
-    socket->bind("tcp://127.0.0.1:*");
-  }
-  Inbox inbox;
-  auto options = fleet.options(router, {"verdict/"});
-  options.forwarders = {
-      {bus_a.id, publish.get(zmq::sockopt::last_endpoint), subscribe.get(zmq::sockopt::last_endpoint)}};
-  auto listener = fleet.node(std::move(options), inbox.handlers());
-  zmq::message_t subscription;
-  while (subscription.to_string_view() != "\x01verdict/")
-    BOOST_TEST_REQUIRE(subscribe.recv(subscription).has_value());
-
-  const auto send = [&](const Packet& packet) {
-    for (std::size_t i = 0; i < packet.parts.size(); ++i)
-      subscribe.send(zmq::buffer(packet.parts[i]),
-                     i + 1 < packet.parts.size() ? zmq::send_flags::sndmore : zmq::send_flags::none);
-  };
-  Author forger{&fleet.keys.at(bus_a.id), monitor.id};
-  send(forger.say(verdict_of("e1")));
-  Author honest{&fleet.keys.at(monitor.id), monitor.id};
-  send(honest.say(verdict_of("e1")));
-  BOOST_TEST(eventually([&] { return inbox.count() == 1; }));
-  BOOST_TEST(listener->stats().received.senders.at("monitor-1").dropped_for(Drop::bad_proof) == 1u);
-}
-
 BOOST_AUTO_TEST_CASE(ipc_in_a_private_folder_works_and_is_not_stolen) {
   const Folder folder;
   Fleet fleet{};
@@ -430,130 +249,6 @@ BOOST_AUTO_TEST_CASE(a_bus_may_have_addresses_of_ipv6) {
   BOOST_TEST(gets_through(*speaker, inbox, verdict_of("e1"), "verdict/e1/monitor-1/"));
   fleet.forwarders[1]->stop();
   BOOST_TEST(gets_through(*speaker, inbox, verdict_of("e2"), "verdict/e2/monitor-1/"));
-}
-
-namespace {
-
-/// A fleet on keys in a folder, whose parts are started again one after another while somebody speaks.
-class Rolling {
- public:
-  Rolling() {
-    BOOST_TEST_REQUIRE(error_of(keys_init(keys_, {monitor, router, bus_a, bus_b})) == "");
-    for (const Identity& bus : {bus_a, bus_b})
-      forwarders_.push_back(started({bus.id, "tcp://127.0.0.1:0", "tcp://127.0.0.1:0"}));
-    start_listener();
-    start_speaker();
-    BOOST_TEST_REQUIRE(both_ways_work());
-    before_ = said_;
-  }
-
-  void step(Rotation expected) {
-    const auto rotated = keys_rotate(keys_);
-    BOOST_TEST_REQUIRE(error_of(rotated) == "");
-    BOOST_TEST((rotated->state == expected));
-    for (auto& forwarder : forwarders_) {
-      const ForwarderEndpoints where = forwarder->endpoints();
-      forwarder->stop();
-      forwarder.reset();
-      say();
-      forwarder = started(where);
-      BOOST_TEST_REQUIRE(both_ways_work());
-    }
-    const std::unique_ptr<Node> old = std::move(listener_);
-    start_listener();
-    BOOST_TEST_REQUIRE(both_ways_work());
-    old->stop();
-    // Who stops may take what he has not sent yet with him.
-    BOOST_TEST_REQUIRE(eventually([&] { return heard().contains(said_); }));
-    speaker_->stop();
-    start_speaker();
-    BOOST_TEST_REQUIRE(both_ways_work());
-  }
-  /// Numbers that were said and that no listener heard, or that one heard twice.
-  std::size_t lost() {
-    BOOST_TEST(eventually([&] { return heard().contains(said_); }));
-    const auto numbers = heard();
-    return said_ - before_ -
-           static_cast<std::size_t>(std::distance(numbers.upper_bound(before_), numbers.end()));
-  }
-  bool heard_twice() const {
-    return std::ranges::any_of(inboxes_, [](const auto& inbox) {
-      std::set<std::string> once;
-      return std::ranges::any_of(inbox->all(), [&](const auto& d) {
-        return !once.insert(std::get<schema::DecisionRecord>(d->message).decision).second;
-      });
-    });
-  }
-
- private:
-  std::unique_ptr<Forwarder> started(const ForwarderEndpoints& where) {
-    ForwarderOptions options;
-    options.endpoints = where;
-    options.keyring = *load_keyring(keys_, where.id);
-    auto forwarder = Forwarder::start(std::move(options));
-    BOOST_TEST_REQUIRE(error_of(forwarder) == "");
-    return std::move(*forwarder);
-  }
-  NodeOptions options(const Identity& identity) {
-    NodeOptions out;
-    out.identity = identity, out.incarnation = {++lives_, 1}, out.keyring = *load_keyring(keys_, identity.id);
-    for (const auto& forwarder : forwarders_) out.forwarders.push_back(forwarder->endpoints());
-    return out;
-  }
-  void start_listener() {
-    NodeOptions listen = options(monitor);
-    listen.subscriptions = {"decision/"};
-    inboxes_.push_back(std::make_unique<Inbox>());
-    auto node = Node::start(std::move(listen), inboxes_.back()->handlers());
-    BOOST_TEST_REQUIRE(error_of(node) == "");
-    listener_ = std::move(*node);
-  }
-  void start_speaker() {
-    auto node = Node::start(options(router), {});
-    BOOST_TEST_REQUIRE(error_of(node) == "");
-    speaker_ = std::move(*node);
-    // What a process says before it has joined is heard by nobody, whatever its keys.
-    BOOST_TEST_REQUIRE(eventually([&] { return speaker_->stats().forwarders_joined == 2; }));
-  }
-  void say() { BOOST_TEST(error_of(speaker_->publish(decision_of(fmt::format("{}", ++said_)))) == ""); }
-  /// Speaks until the listener gets what it says by both forwarders.
-  bool both_ways_work() {
-    const auto repeated = [&] { return listener_->stats().received.total().dropped_for(Drop::duplicate); };
-    const std::uint64_t before = repeated();
-    const bool joined_both = eventually([&] {
-      say();
-      return speaker_->stats().forwarders_joined == 2 && repeated() >= before + 2;
-    });
-    return joined_both && listener_->stats().received.total().dropped_for(Drop::bad_proof) == 0;
-  }
-  std::set<std::uint64_t> heard() const {
-    std::set<std::uint64_t> out;
-    for (const auto& inbox : inboxes_)
-      for (const auto& d : inbox->all()) {
-        const std::string& text = std::get<schema::DecisionRecord>(d->message).decision;
-        std::uint64_t number = 0;
-        std::from_chars(text.data(), text.data() + text.size(), number);
-        out.insert(number);
-      }
-    return out;
-  }
-
-  Folder folder_;
-  std::string keys_ = folder_ / "keys";
-  std::vector<std::unique_ptr<Forwarder>> forwarders_;
-  std::vector<std::unique_ptr<Inbox>> inboxes_;  ///< one for each life of the listener
-  std::unique_ptr<Node> listener_, speaker_;
-  std::uint64_t lives_ = 0, said_ = 0;
-  std::uint64_t before_ = 0;  ///< what was said until everybody had joined
-};
-
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(while_keys_are_rotated_no_message_is_lost) {
-  Rolling fleet;
-  for (const Rotation state : {Rotation::announced, Rotation::switched, Rotation::steady}) fleet.step(state);
-  BOOST_TEST(fleet.lost() == 0u);
-  BOOST_TEST(!fleet.heard_twice());
 }
 
 BOOST_AUTO_TEST_CASE(a_port_in_use_is_a_clear_error) {
