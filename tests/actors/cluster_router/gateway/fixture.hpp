@@ -137,4 +137,16 @@ inline std::string json_answer(std::string_view body, std::string_view status = 
                      status, extra, body.size(), body);
 }
 
+/// Answers one of the requests that chat() made; false if the engine has none.
+inline bool answer_one(net::ScriptedServer& engine) {
+  engine.poll();
+  for (auto& peer : engine.peers)
+    if (peer->received.find("\"hi\"") != std::string::npos) {
+      peer->received.clear();
+      peer->say(json_answer("{\"ok\":1}"));
+      return true;
+    }
+  return false;
+}
+
 }  // namespace signalbox::gateway
