@@ -10,9 +10,8 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "cluster"))
 
-from bus_watch import BusWatch  # noqa: E402
 import faulty_solver  # noqa: E402
-from faults import Rig  # noqa: E402
+from faults import running  # noqa: E402
 from figures import Figures  # noqa: E402
 from fleet import EXAMPLES, Fleet, example, find_binary  # noqa: E402
 
@@ -57,12 +56,8 @@ def impatient() -> str:
 def shared_rig(tmp_path_factory):
     folder = tmp_path_factory.mktemp("chaos")
     binary = faulty_solver.install(folder / "bin", find_binary())
-    fleet = Fleet(folder / "fleet", two_monitors(), impatient(), binary)
-    try:
-        fleet.up()
-        yield Rig(fleet, BusWatch(fleet))
-    finally:
-        fleet.down()
+    with running(Fleet(folder / "fleet", two_monitors(), impatient(), binary)) as rig:
+        yield rig
 
 
 @pytest.fixture

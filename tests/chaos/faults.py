@@ -1,5 +1,6 @@
 """What is done to a fleet, and how it is made whole again."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -214,5 +215,25 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_bytes(pid: int) -> int:
-    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def kill_leaders(rig: Rig, times: int, within_s: float, held=lambda n: True) -> list[float]:
+    """Kills whoever leads, again and again; how long each time every router waited for its successor's snapshot. `held`: whether the
+    nth one stays dead until then, or its launcher starts it again at once."""
+    took = []
+    for n in range(times):
+        leader = wait_for("one leads and one stands by", rig.leader, 30)
+        term = rig.term()
+        killed = rig.kill_and_hold([leader]) if held(n) else rig.kill(leader)
+        took.append(rig.bus.adoption("every router has the successor's snapshot", lambda v, t=term: v[0] > t, killed, within_s))
+        if held(n):
+            rig.bring_back([leader])
+    return took
+
+
+@contextlib.contextmanager
+def running(fleet: Fleet):
+    """The fleet from its start to its end, as a rig."""
+    try:
+        fleet.up()
+        yield Rig(fleet, BusWatch(fleet))
+    finally:
+        fleet.down()

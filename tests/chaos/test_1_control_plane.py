@@ -5,7 +5,7 @@ import signal
 import statistics
 import time
 
-from faults import CONTROL_PLANE, OPTIMIZERS, TOKENS, client_load, cpu_seconds
+from faults import CONTROL_PLANE, OPTIMIZERS, TOKENS, client_load, cpu_seconds, kill_leaders
 from fleet import wait_for
 from load import bad, chat, unlike
 
@@ -20,15 +20,8 @@ def percentile(values: list[float], share: float) -> float:
 def test_leader_killed(rig, figures, size, seed):
     """Leader killed, 100 requests/s."""
     load = client_load(rig, 100, seed)
-    times = []
-    for n in range(size("leader_killed")):
-        leader = wait_for("one leads and one stands by", rig.leader, 30)
-        term = rig.term()
-        # One that its launcher starts again says that it leads no more; one that stays dead must be missed.
-        killed = rig.kill(leader) if n % 3 == 2 else rig.kill_and_hold([leader])
-        times.append(rig.bus.adoption("every router has the successor's snapshot", lambda v: v[0] > term, killed, 30))
-        if n % 3 != 2:
-            rig.bring_back([leader])
+    # One that its launcher starts again says that it leads no more; one that stays dead must be missed.
+    times = kill_leaders(rig, size("leader_killed"), 30, held=lambda n: n % 3 != 2)
     answers = load.stop()
     figures("times killed", len(times))
     figures("successor's snapshot on all routers, median", statistics.median(times), "s", most=2)

@@ -7,7 +7,8 @@ import socket
 import threading
 import time
 
-from faults import client_load, resident_bytes
+from faults import client_load
+from fleet import resident_bytes
 from load import bad
 from member import KINDS, Member, incarnation_after, keys_of, place_of, shout, stranger
 

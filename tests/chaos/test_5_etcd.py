@@ -10,9 +10,8 @@ import time
 
 import pytest
 
-from bus_watch import BusWatch
-from faults import OPTIMIZERS, Rig, client_load
-from fleet import Fleet, example, wait_for
+from faults import OPTIMIZERS, client_load, kill_leaders, running
+from fleet import Fleet, east, wait_for
 from load import bad
 
 LEASE_S = 2
@@ -46,8 +45,8 @@ class Etcd:
         wait_for("etcd answers or ends", asked, 60)
         return self.process.poll() is None
 
-    def stop(self, with_signal: int = signal.SIGKILL) -> None:
-        self.process.send_signal(with_signal)
+    def stop(self) -> None:
+        self.process.kill()
         self.process.wait()
 
 
@@ -57,39 +56,16 @@ def etcd(tmp_path_factory):
         pytest.skip("no etcd: tools/setup etcd")
     member = Etcd(tmp_path_factory.mktemp("etcd"))
     yield member
-    member.process.send_signal(signal.SIGCONT)
     member.stop()
 
 
-def east() -> dict:
-    """The laptop fleet without its western half."""
-    config = example("laptop.toml")
-    config["cluster"] = [c for c in config["cluster"] if c["name"] == "east"]
-    config["engine"] = [e for e in config["engine"] if e["cluster"] == "east"]
-    config["process"] = [p for p in config["process"] if p.get("cluster", "east") == "east"]
-    config.pop("link", None)
-    return config
-
-
 @pytest.fixture(scope="module")
-def etcd_rig(etcd, tmp_path_factory):
+def shared_rig(etcd, tmp_path_factory):
+    """In the place of the fleet that other rows share: one whose optimizers agree by etcd."""
     config = east()
     config["control"] = {**config.get("control", {}), "coordination": "etcd", "etcd": [etcd.client], "lease": f"{LEASE_S}s"}
-    fleet = Fleet(tmp_path_factory.mktemp("chaos-etcd") / "fleet", config)
-    try:
-        fleet.up()
-        yield Rig(fleet, BusWatch(fleet))
-    finally:
-        fleet.down()
-
-
-@pytest.fixture
-def rig(etcd_rig, request):
-    etcd_rig.settle()
-    yield etcd_rig
-    if getattr(request.node, "failed_call", False):
-        print(etcd_rig.fleet.log_tails())
-    etcd_rig.mend()
+    with running(Fleet(tmp_path_factory.mktemp("chaos-etcd") / "fleet", config)) as rig:
+        yield rig
 
 
 def terms_taken(rig, since: float) -> list[list[int]]:
@@ -99,13 +75,7 @@ def terms_taken(rig, since: float) -> list[list[int]]:
 def test_leader_killed(rig, figures, size, seed):
     """With etcd: leader killed, 100 requests/s."""
     load = client_load(rig, 100, seed)
-    times = []
-    for _ in range(size("etcd_leader_killed")):
-        leader = wait_for("one leads and one stands by", rig.leader, 30)
-        term = rig.term()
-        killed = rig.kill_and_hold([leader])
-        times.append(rig.bus.adoption("every router has the successor's snapshot", lambda v, t=term: v[0] > t, killed, 60))
-        rig.bring_back([leader])
+    times = kill_leaders(rig, size("etcd_leader_killed"), 60)
     answers = load.stop()
     figures("times killed", len(times))
     figures("successor's snapshot on all routers, median", statistics.median(times), "s", most=4)

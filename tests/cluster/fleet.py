@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 import tomllib
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "cluster-config" / "examples"
@@ -59,6 +60,20 @@ def is_tables(value) -> bool:
 def example(name: str) -> dict:
     """A configuration of cluster-config/examples, to be edited by a test."""
     return tomllib.loads((EXAMPLES / name).read_text())
+
+
+def east() -> dict:
+    """The laptop fleet without its western half."""
+    config = example("laptop.toml")
+    config["cluster"] = [c for c in config["cluster"] if c["name"] == "east"]
+    config["engine"] = [e for e in config["engine"] if e["cluster"] == "east"]
+    config["process"] = [p for p in config["process"] if p.get("cluster", "east") == "east"]
+    config.pop("link", None)
+    return config
+
+
+def resident_bytes(pid: int) -> int:
+    return int(pathlib.Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def wait_for(what: str, condition, timeout_s: float, every_s: float = 0.05):
@@ -160,6 +175,23 @@ class Fleet:
 
     def engine_url(self, engine: str) -> str:
         return "http://" + self.processes()[engine]["serves"]
+
+    def faults(self, engine: str, **values) -> None:
+        """What an engine-sim does wrong from now on."""
+        request = urllib.request.Request(self.engine_url(engine) + "/admin/faults", json.dumps(values).encode())
+        with urllib.request.urlopen(request, timeout=10) as answer:
+            assert answer.status == 200
+
+    def operator_url(self, name: str) -> str:
+        """Where a process or a forwarder serves its operators."""
+        row = next(row for row in (*self.config["process"], *self.config["bus"]) if row["id"] == name)
+        return f"http://127.0.0.1:{self.port(int(row['operator'].removeprefix('+')))}"
+
+    def metrics(self, name: str) -> dict[str, float]:
+        """Series -> value, as that process tells them."""
+        with urllib.request.urlopen(self.operator_url(name) + "/metrics", timeout=10) as answer:
+            lines = [line for line in answer.read().decode().splitlines() if line and not line.startswith("#")]
+        return {series: float(value) for series, _, value in (line.rpartition(" ") for line in lines)}
 
     def weights(self, cluster: str, request_class: str) -> dict[str, float]:
         """Engine -> weight in the snapshot in force."""

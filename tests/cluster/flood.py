@@ -95,10 +95,6 @@ class Flood:
         """A subscriber beside the tap."""
         return Ear(f"ipc://{self.file.parent}/subscribe", self)
 
-    def resident_bytes(self) -> int:
-        """Of the forwarder."""
-        return int(pathlib.Path(f"/proc/{self.forwarder.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
     def tap(self, out, *arguments: str) -> subprocess.Popen:
         """A tap that has been heard to listen: what is said from now on is for it."""
         process = subprocess.Popen([self.binary, "tap", "--json", "--message", "decision_record", *arguments, *self.options],

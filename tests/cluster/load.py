@@ -116,6 +116,38 @@ class Load:
         return self.answers
 
 
+class Stream:
+    """A stream under way, read event by event."""
+
+    def __init__(self, url: str, body: dict):
+        address = urllib.parse.urlsplit(url)
+        self.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
+        self.connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200
+        self.engine = self.answer.getheader("x-signalbox-engine")
+        self.decision = self.answer.getheader("x-signalbox-decision")
+        self.events, self.comments = [], []
+
+    def read(self, until: int | None = None) -> "Stream":
+        while until is None or len(self.events) < until:
+            line = self.answer.readline().decode()
+            if not line:
+                break
+            if line.startswith(":"):
+                self.comments.append(line.strip())
+            if line.startswith("data: "):
+                self.events.append(line[6:].strip())
+        return self
+
+    def text(self) -> str:
+        parsed = [json.loads(event) for event in self.events if event != "[DONE]"]
+        return "".join(choice["delta"].get("content") or "" for event in parsed for choice in event["choices"])
+
+    def usage(self) -> dict:
+        return next(u for event in reversed(self.events) if event != "[DONE]" and (u := json.loads(event).get("usage")))
+
+
 def unlike(number: int, words: int = 40) -> str:
     """A prompt that shares no prefix with another number's."""
     rng = random.Random(number)

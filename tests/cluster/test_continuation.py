@@ -1,12 +1,11 @@
 """A stream whose engine is killed goes on at another one, where its class may: the client has one whole answer."""
 
-import http.client
 import json
-import urllib.parse
 
 import pytest
 
-from fleet import EXAMPLES, example, wait_for
+from fleet import EXAMPLES, Fleet, example, stop_all, wait_for
+from load import Stream
 
 ASKED = {"model": "m-large", "messages": [{"role": "user", "content": "tell me everything"}], "max_tokens": 150, "ignore_eos": True,
          "stream": True, "stream_options": {"include_usage": True}}
@@ -14,7 +13,6 @@ ASKED = {"model": "m-large", "messages": [{"role": "user", "content": "tell me e
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory, request):
-    from fleet import Fleet, stop_all
     config = example("laptop.toml")
     for engine in config["engine"]:
         engine["simulated"]["seed"] = 5  # all would say the same
@@ -25,38 +23,6 @@ def fleet(tmp_path_factory, request):
         yield fleet.up()
     finally:
         stop_all([fleet], request.node)
-
-
-class Stream:
-    """A stream under way, read event by event."""
-
-    def __init__(self, url: str, body: dict):
-        address = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
-        self.connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-        self.answer = self.connection.getresponse()
-        assert self.answer.status == 200
-        self.engine = self.answer.getheader("x-signalbox-engine")
-        self.decision = self.answer.getheader("x-signalbox-decision")
-        self.events, self.comments = [], []
-
-    def read(self, until: int | None = None) -> "Stream":
-        while until is None or len(self.events) < until:
-            line = self.answer.readline().decode()
-            if not line:
-                break
-            if line.startswith(":"):
-                self.comments.append(line.strip())
-            if line.startswith("data: "):
-                self.events.append(line[6:].strip())
-        return self
-
-    def text(self) -> str:
-        parsed = [json.loads(event) for event in self.events if event != "[DONE]"]
-        return "".join(choice["delta"].get("content") or "" for event in parsed for choice in event["choices"])
-
-    def usage(self) -> dict:
-        return next(u for event in reversed(self.events) if event != "[DONE]" and (u := json.loads(event).get("usage")))
 
 
 def test_a_killed_engines_stream_is_whole(fleet):

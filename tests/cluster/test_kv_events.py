@@ -37,9 +37,7 @@ def row(fleet, engine: str) -> dict:
 
 def matched(fleet, router: str, prompt: str) -> dict[str, float]:
     """By engine: tokens of this prompt that the router believes to be cached there."""
-    operator = next(p["operator"] for p in fleet.config["process"] if p["id"] == router)
-    url = f"http://127.0.0.1:{fleet.port(int(operator.removeprefix('+')))}/v1/route"
-    record = post(url, {"model": "m-large", "messages": [{"role": "user", "content": prompt}], "max_tokens": 2})["record"]
+    record = post(fleet.operator_url(router) + "/v1/route", {"model": "m-large", "messages": [{"role": "user", "content": prompt}], "max_tokens": 2})["record"]
     names = [engine["name"] for engine in fleet.config["engine"]]
     return {names[c["engine"]]: c["matched_tokens"] for c in record["candidates"]}
 
@@ -76,7 +74,7 @@ def test_gaps_and_strange_events_are_survived(fleet):
 
     def faults(**change) -> None:
         for name in names:
-            post(fleet.engine_url(name) + "/admin/faults", {"reset": True, **change})
+            fleet.faults(name, reset=True, **change)
 
     def total(column: str, of: list[str]) -> int:
         return sum(row(fleet, name).get(column) or 0 for name in of)

@@ -4,13 +4,13 @@ import json
 import subprocess
 import sys
 
-from fleet import ROOT, size, wait_for
+from fleet import ROOT, size
 
 
 def test_locust_sees_no_failure(laptop):
     seconds = size("load_tool_s")
-    users = [ROOT / "tests" / "cluster" / "locust_users.py"]
-    processes = [subprocess.Popen([sys.executable, "-m", "locust", "--headless", "--json", "--only-summary", "-f", *map(str, users), "-H", laptop.url(router),
+    users = ROOT / "tests/cluster/locust_users.py"
+    processes = [subprocess.Popen([sys.executable, "-m", "locust", "--headless", "--json", "--only-summary", "-f", str(users), "-H", laptop.url(router),
                                    "-u", "6", "-r", "6", "-t", f"{seconds}s", "--stop-timeout", "30"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
                  for router in ("router-east", "router-west")]
     for process in processes:

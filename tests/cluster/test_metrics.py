@@ -13,8 +13,7 @@ ROW = re.compile(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", re.M)
 
 def scrape(fleet, process: dict) -> dict[str, tuple[str, frozenset, str]]:
     """Family -> (type, names of labels, help)."""
-    url = f"http://127.0.0.1:{fleet.port(int(process['operator'].removeprefix('+')))}/metrics"
-    text = urllib.request.urlopen(url, timeout=10).read().decode()
+    text = urllib.request.urlopen(fleet.operator_url(process["id"]) + "/metrics", timeout=10).read().decode()
     help_of = dict(re.findall(r"^# HELP (\S+) (.*)$", text, re.M))
     out = {}
     for name, kind in re.findall(r"^# TYPE (\S+) (\S+)$", text, re.M):

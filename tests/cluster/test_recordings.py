@@ -8,19 +8,15 @@ import subprocess
 
 import pytest
 
-from fleet import Fleet, example, stop_all, wait_for
+from fleet import Fleet, example, wait_for
 from load import Load, chat, unlike
 
 TOLD = ("health_verdict", "routing_snapshot", "alert", "fleet_table")
 
 
 @pytest.fixture
-def fleet(tmp_path, request):
-    made = Fleet(tmp_path / "fleet", example("laptop.toml"))
-    try:
-        yield made.up()
-    finally:
-        stop_all([made], request.node)
+def fleet(new_fleet):
+    return new_fleet(example("laptop.toml")).up()
 
 
 def alone() -> list[str]:

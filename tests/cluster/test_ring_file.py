@@ -1,18 +1,15 @@
 """The routers' ring files: a decision is explained after its router was killed, without any fleet, and while the disk is full."""
 
 import contextlib
-import http.client
 import json
 import os
 import shutil
 import subprocess
-import urllib.parse
-import urllib.request
 
 import pytest
 
 from fleet import example, wait_for
-from load import chat
+from load import Stream, chat
 
 
 def explained(fleet, decision: str, *arguments: str, fleet_too: bool = True) -> dict | None:
@@ -26,20 +23,8 @@ def in_ring(fleet, decision: str, file) -> dict | None:
 
 
 def metric(fleet, router: str, name: str) -> float:
-    row = next(p for p in fleet.config["process"] if p["id"] == router)
-    with urllib.request.urlopen(f"http://127.0.0.1:{fleet.port(int(row['operator'].removeprefix('+')))}/metrics", timeout=5) as answer:
-        return sum(float(line.split()[-1]) for line in answer.read().decode().splitlines() if line.startswith(name))
-
-
-def begin_stream(url: str, model: str):
-    """A long stream, and its decision's id."""
-    address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
-    body = {"model": model, "messages": [{"role": "user", "content": "tell me"}], "max_tokens": 4000, "stream": True, "ignore_eos": True}
-    connection.request("POST", "/v1/chat/completions", json.dumps(body), {"content-type": "application/json"})
-    answer = connection.getresponse()
-    assert answer.status == 200
-    return connection, answer.getheader("x-signalbox-decision")
+    """Of a family without labels, or of all its series together."""
+    return sum(value for series, value in fleet.metrics(router).items() if series.startswith(name))
 
 
 @pytest.fixture
@@ -56,14 +41,15 @@ def test_decisions_of_before_a_kill_are_explained(fleet, tmp_path):
     answers = [chat(fleet.url("router-east"), "m-large", f"hello {n}", 3) for n in range(8)]
     assert all(a.good for a in answers), answers
     refused = chat(fleet.url("router-east"), "no-such-model", "hello", 3)
-    connection, streaming = begin_stream(fleet.url("router-east"), "m-small")
-    for decision in [answers[-1].decision, refused.decision, streaming]:
+    stream = Stream(fleet.url("router-east"), {"model": "m-small", "messages": [{"role": "user", "content": "tell me"}], "max_tokens": 4000,
+                                               "stream": True, "ignore_eos": True})
+    for decision in [answers[-1].decision, refused.decision, stream.decision]:
         wait_for("it is filed", lambda d=decision: in_ring(fleet, d, ring), 30)
     whole = explained(fleet, answers[0].decision)
     assert whole["kept"] == "whole"
     before = fleet.pid("router-east")
     fleet.kill("router-east")
-    connection.close()
+    stream.connection.close()
     wait_for("it serves again", lambda: fleet.processes()["router-east"]["pid"] not in (None, before) and
              chat(fleet.url("router-east"), "m-large", "and now", 2).good, 60, every_s=0.3)
     for answer in answers:
@@ -76,7 +62,7 @@ def test_decisions_of_before_a_kill_are_explained(fleet, tmp_path):
         assert brief[key] == whole[key], key
     assert brief["snapshot"]["sequence"] == whole["snapshot"]["sequence"]
     assert explained(fleet, refused.decision)["status"] == 404
-    assert explained(fleet, streaming)["attempts"][0]["end"] == "open"
+    assert explained(fleet, stream.decision)["attempts"][0]["end"] == "open"
     new = chat(fleet.url("router-east"), "m-large", "a new one", 2)
     assert explained(fleet, new.decision)["kept"] == "whole"
 

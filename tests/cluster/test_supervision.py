@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from fleet import ROOT, Fleet, example, wait_for
+from fleet import ROOT, Fleet, east, wait_for
 from load import chat
 
 UNITS = ROOT / "cluster-config" / "systemd"
@@ -19,11 +19,8 @@ UNITS = ROOT / "cluster-config" / "systemd"
 
 def small() -> dict:
     """Of everything one, of forwarders two."""
-    config = example("laptop.toml")
-    config["cluster"] = [c for c in config["cluster"] if c["name"] == "east"]
-    config.pop("link", None)
-    config["engine"] = [e for e in config["engine"] if e["name"] in ("e1", "e2", "e3")]
-    config["process"] = [p for p in config["process"] if p["id"] in ("keeper", "monitor", "proxy-east", "optimizer-1", "router-east")]
+    config = east()
+    config["process"] = [p for p in config["process"] if p["id"] != "optimizer-2"]
     return config
 
 

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from flood import Flood
-from fleet import size, wait_for
+from fleet import resident_bytes, size, wait_for
 from load import Load, chat, unlike
 
 
@@ -186,10 +186,10 @@ def test_a_paused_tap_costs_publishers_nothing(flood, tmp_path):
     try:
         alone = ear.hear_all(flood, size("tap_paused"), 5_000)
         tap = flood.tap(open(tmp_path / "out.json", "w+"))
-        before = flood.resident_bytes()
+        before = resident_bytes(flood.forwarder.pid)
         tap.send_signal(signal.SIGSTOP)
         beside = ear.hear_all(flood, size("tap_paused"), 5_000)
-        grown = (flood.resident_bytes() - before) / 2**20
+        grown = (resident_bytes(flood.forwarder.pid) - before) / 2**20
         tap.send_signal(signal.SIGCONT)
         end(tap)
     finally:

@@ -1,7 +1,6 @@
 """Traces of requests reach a collector, with the decision's facts; a collector that is away, slow or unwilling is never felt."""
 
 import time
-import urllib.request
 
 import pytest
 
@@ -42,16 +41,8 @@ def willing(collector):
     assert not collector.mistakes
 
 
-def counts(fleet) -> dict[str, float]:
-    """The router's own words on its traces."""
-    (row,) = [p for p in fleet.config["process"] if p["id"] == "router-east"]
-    url = f"http://127.0.0.1:{fleet.port(int(row['operator'].removeprefix('+')))}/metrics"
-    lines = urllib.request.urlopen(url, timeout=10).read().decode().splitlines()
-    return {line.split()[0]: float(line.split()[1]) for line in lines if line.startswith("signalbox_router_trace")}
-
-
 def exported(fleet, outcome: str) -> float:
-    return counts(fleet)[f'signalbox_router_traces_total{{outcome="{outcome}"}}']
+    return fleet.metrics("router-east")[f'signalbox_router_traces_total{{outcome="{outcome}"}}']
 
 
 def recorded(trace: str, flags: str = "01") -> dict:
@@ -107,13 +98,13 @@ def test_a_refusal_is_told_too(traced, willing):
 def test_a_collector_in_trouble_is_not_felt_by_requests_and_counted(traced, willing, answer):
     willing.released.clear()
     willing.answer = answer
-    failures = counts(traced)["signalbox_router_trace_export_failures_total"]
+    failures = traced.metrics("router-east")["signalbox_router_trace_export_failures_total"]
     lost = exported(traced, "refused")
     url = traced.url("router-east")
     assert not bad([chat(url, "m-small", "hello", max_tokens=1) for _ in range(20)])
     if answer == 400:
         wait_for("what it did not want is counted", lambda: exported(traced, "refused") > lost, 30)
-    wait_for("a request that failed", lambda: counts(traced)["signalbox_router_trace_export_failures_total"] > failures, 30)
+    wait_for("a request that failed", lambda: traced.metrics("router-east")["signalbox_router_trace_export_failures_total"] > failures, 30)
     assert not bad([chat(url, "m-small", "hello", max_tokens=1) for _ in range(5)])
     willing.answer = 200
     willing.released.set()

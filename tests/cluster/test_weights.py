@@ -1,8 +1,6 @@
 """Weights follow what is measured: a slow engine, a longer network; the legacy balancer beside it overshoots."""
 
-import json
 import time
-import urllib.request
 
 import pytest
 
@@ -12,11 +10,6 @@ from watch import SnapshotWatch, swing
 
 CLASSES = ["chat", "draft", "batch", "small"]  # as in laptop.policy
 RATE = 8.0
-
-
-def faults(fleet, engine: str, **values) -> None:
-    request = urllib.request.Request(fleet.engine_url(engine) + "/admin/faults", json.dumps(values).encode())
-    assert urllib.request.urlopen(request, timeout=10).status == 200
 
 
 @pytest.fixture
@@ -50,7 +43,7 @@ def test_a_slow_engine_loses_weight_and_nothing_swings(new_fleet, loads):
     before = settled(watch, "west", "chat", "w1")
     assert before > 0.2, "the fastest engine carries a share worth taking"
     slowed = time.monotonic()
-    faults(fleet, "w1", slow=3)
+    fleet.faults("w1", slow=3)
     wait_for("the weight falls", lambda: [w for w in watch.weights("west", "chat", "w1", slowed) if w < 0.8 * before], 15)
     after = settled(watch, "west", "chat", "w1")
     assert after < 0.7 * before, (before, after)
@@ -77,7 +70,7 @@ def test_the_legacy_balancer_swings_where_the_optimizer_does_not(new_fleet, load
     watch = SnapshotWatch(fleet, CLASSES)
     wait_for("weights come", lambda: len(watch.of("east")) >= 5, 30)
     slowed = time.monotonic()
-    faults(fleet, "e1", slow=3)
+    fleet.faults("e1", slow=3)
     wait_for("twenty periods", lambda: len(watch.of("east", slowed)) >= 20, 60)
     series = watch.weights("east", "chat", "e1", slowed)
     assert swing(series) > 0.3, series
