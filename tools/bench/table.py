@@ -85,7 +85,7 @@ def tables(rounds: list[dict[str, dict[str, float]]], starts: dict[str, float]) 
 def page(text: str, rounds: int, cores: int | None) -> str:
     return f"""# Routers side by side
 
-<!-- Written by tools/bench/compare --report. -->
+<!-- As tools/bench/compare --report writes it. -->
 
 `tools/bench/compare` on {cores} shared cores ({platform.system()} {platform.release()}, Debian's HAProxy and nginx, the others from PyPI at the versions of
 `tools/bench/requirements.txt`): medians of {rounds} interleaved rounds. Loopback, plain HTTP, the same four fast engines, keep-alive on both sides, one
