@@ -19,8 +19,9 @@ class Pump {
           std::mutex mutex;
           std::condition_variable_any wake;
           std::unique_lock lock(mutex);
-          while (!stop.stop_requested()) {
-            wake.wait_for(lock, stop, period, [] { return false; });
+          for (bool last = false; !last;) {  // what comes until the stop is taken too
+            last = stop.stop_requested();
+            if (!last) wake.wait_for(lock, stop, period, [] { return false; });
             turn();
           }
         }) {}

@@ -19,25 +19,19 @@ std::optional<DecisionsKept> RecordClerk::turn(const std::vector<Queue*>& queues
   records_.clear();
   for (Queue* queue : queues) queue->take(records_);
   for (auto& record : records_) record.arrived_us += to_wall / 1us;
-  if (file_ || now >= again_) {
-    if (const Status done = file(records_, now); done) {
-      filed_.fetch_add(records_.size(), std::memory_order_relaxed);
-      if (std::exchange(problem_, {}).empty()) return std::nullopt;
-      return DecisionsKept{true, {}};
-    } else {
-      file_.reset();
-      again_ = now + try_again;
-      lost_.fetch_add(records_.size(), std::memory_order_relaxed);
-      const std::string text = done.error().text();
-      if (std::exchange(problem_, text) == text) return std::nullopt;
-      return DecisionsKept{false, text};
-    }
+  if (!file_ && now < again_) {
+    lost_.fetch_add(records_.size(), std::memory_order_relaxed);
+    return std::nullopt;
   }
-  lost_.fetch_add(records_.size(), std::memory_order_relaxed);
-  return std::nullopt;
+  const Status done = file();
+  (done ? filed_ : lost_).fetch_add(records_.size(), std::memory_order_relaxed);
+  if (!done) file_.reset(), again_ = now + try_again;
+  const std::string text = done ? std::string() : done.error().text();
+  if (std::exchange(problem_, text) == text) return std::nullopt;
+  return DecisionsKept{text.empty(), text};
 }
 
-Status RecordClerk::file(std::vector<routing::FiledRecord>& records, Instant) {
+Status RecordClerk::file() {
   if (!file_) {
     auto opened = RecordFile::open(path_, capacity_);
     if (!opened) return tl::unexpected(std::move(opened.error()));
@@ -46,7 +40,7 @@ Status RecordClerk::file(std::vector<routing::FiledRecord>& records, Instant) {
     fresh_ = known_;
   }
   if (const Status named = keep_names(); !named) return named;
-  return file_->append(records);
+  return file_->append(records_);
 }
 
 Status RecordClerk::keep_names() {

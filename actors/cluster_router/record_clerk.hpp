@@ -32,7 +32,7 @@ class RecordClerk {
   const std::string& path() const { return path_; }
 
  private:
-  Status file(std::vector<routing::FiledRecord>& records, Instant now);
+  Status file();
   Status keep_names();
 
   std::string path_;

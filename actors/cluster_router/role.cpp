@@ -89,9 +89,7 @@ class Front {
   RecordClerk& clerk() { return clerk_; }
   /// Files the decisions that were made since.
   std::optional<DecisionsKept> file_decisions() {
-    const Duration wall = std::chrono::system_clock::now().time_since_epoch();
-    const Instant now = kit::monotonic_now();
-    return clerk_.turn(gateway_.filed(), wall - now.time_since_epoch(), now);
+    return clerk_.turn(gateway_.filed(), kit::unix_offset(), kit::monotonic_now());
   }
 
   /// In the actor.
@@ -289,7 +287,6 @@ Status start(kit::Process& process) {
   process.on_stop([front, pump, exporter, grace = process.config().router.drain_grace]() mutable {
     front->drain(grace);
     pump.reset();
-    front->file_decisions();
     if (exporter) exporter->stop();
   });
   return {};

@@ -21,12 +21,6 @@ struct CurlDeleter {
 
 std::size_t ignore_bytes(char*, std::size_t one, std::size_t count, void*) { return one * count; }
 
-/// What makes a monotonic time Unix time, as the clocks stand now.
-Duration unix_offset() {
-  const auto unix_now = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<Duration>(unix_now) - kit::monotonic_now().time_since_epoch();
-}
-
 }  // namespace
 
 struct TraceExporter::Outcome {
@@ -149,7 +143,7 @@ void TraceExporter::run() {
       continue;
     }
     lock.unlock();
-    const Outcome outcome = request.send(tracing::otlp_json(batch, options_.resource, unix_offset()));
+    const Outcome outcome = request.send(tracing::otlp_json(batch, options_.resource, kit::unix_offset()));
     lock.lock();
     settle(outcome);
     // The last words are said once.

@@ -19,6 +19,11 @@ Instant monotonic_now() {
       std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
+Duration unix_offset() {
+  const auto unix_now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<Duration>(unix_now) - monotonic_now().time_since_epoch();
+}
+
 /// Publishes once the bus is joined; nobody speaks before.
 class Process::BusPorts : public Ports {
  public:

@@ -144,6 +144,8 @@ class Process {
 
 /// The monotonic time, on the time line of the actors and the bus.
 Instant monotonic_now();
+/// What makes a monotonic time Unix time, as the clocks stand now.
+Duration unix_offset();
 
 /// One line per role in actors/roles: what it is and how its actors are started.
 struct RoleEntry {

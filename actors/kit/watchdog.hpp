@@ -5,7 +5,6 @@
 
 #include <functional>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,7 +25,6 @@ class Watchdog {
   /// Call it at each turn of one loop, with the longest time that another loop of the process has not turned: says that the
   /// process lives unless that is half of the limit.
   void turned(Duration latest) const;
-  Duration limit() const { return limit_; }
 
  private:
   void tell(std::string_view what) const;

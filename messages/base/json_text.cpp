@@ -7,13 +7,12 @@
 namespace signalbox {
 namespace {
 
-void append_ascii(std::string& out, char c) {
+/// One of ASCII that does not stand for itself.
+void append_escaped(std::string& out, char c) {
   if (c == '"' || c == '\\')
     out += '\\', out += c;
-  else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
-    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
   else
-    out += c;
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
 }
 
 bool stands_for_itself(char c) {
@@ -50,7 +49,7 @@ void append_json_string(std::string& out, std::string_view text) {
     if (text.empty()) break;
     const std::size_t length = utf8_length(text);
     if (length == 1)
-      append_ascii(out, text.front());
+      append_escaped(out, text.front());
     else if (length == 0)
       out += "\\ufffd";
     else

@@ -83,24 +83,23 @@ std::span<const std::uint8_t> Cursor::take(std::size_t size) {
   return bytes_.subspan(at_ - size, size);
 }
 
-void Cursor::skip() {
+void Cursor::skip_rest(Item item) {
   std::array<std::size_t, max_depth> open;  // values still to come at each level
   std::size_t depth = 0;
-  open[0] = 1;
+  open[0] = 0;
   while (ok_) {
+    if (item.kind == Kind::text || item.kind == Kind::binary || item.kind == Kind::other) {
+      take(item.size);
+    } else if ((item.kind == Kind::array || item.kind == Kind::map) && item.size > 0) {
+      if (depth + 1 == max_depth) return refuse(ErrorKind::too_large, "it is nested too deeply");
+      open[++depth] = item.kind == Kind::map ? 2 * item.size : item.size;
+    }
     while (open[depth] == 0) {
       if (depth == 0) return;
       --depth;
     }
     --open[depth];
-    const Item item = next();
-    if (item.kind == Kind::array || item.kind == Kind::map) {
-      if (item.size == 0) continue;
-      if (depth + 1 == max_depth) return refuse(ErrorKind::too_large, "it is nested too deeply");
-      open[++depth] = item.kind == Kind::map ? 2 * item.size : item.size;
-    } else if (item.kind == Kind::text || item.kind == Kind::binary || item.kind == Kind::other) {
-      take(item.size);
-    }
+    item = next();
   }
 }
 

@@ -47,7 +47,9 @@ class Cursor {
   bool next_is_nil() const { return ok_ && at_ < bytes_.size() && bytes_[at_] == 0xc0; }
   std::span<const std::uint8_t> take(std::size_t size);
   /// Steps over one value with all that is in it, at most max_depth deep.
-  void skip();
+  void skip() { skip_rest(next()); }
+  /// The same of a value whose head was read by next().
+  void skip_rest(Item item);
 
   /// The head of that kind, or failure. `expected` names the value in the error.
   std::size_t size_of(Kind kind, std::string_view expected);

@@ -144,19 +144,15 @@ class Search {
     return std::move(best_);
   }
 
-  /// The best placement with one more holder of the group.
-  Placement with_one_more(const Placement& from, std::uint32_t group) {
-    Placement out = from;
-    out.objective = HUGE_VAL;
-    for (const EngineIndex e : places_[group]) {
-      if (holds(from.holders[group], e)) continue;
-      Holders holders = from.holders;
-      insert(holders[group], e);
-      if (!fits(holders)) continue;
-      Placement here = flows_for(problem_, std::move(holders));
-      if (here.objective < out.objective) out = std::move(here);
-    }
-    return out;
+  /// Whether one more holder of the group pays, wherever there is room.
+  bool one_more_pays(const Holders& now, std::uint32_t group) const {
+    const double cost = flows_for(problem_, now).objective;
+    return std::ranges::any_of(places_[group], [&](EngineIndex e) {
+      if (holds(now[group], e)) return false;
+      Holders more = now;
+      insert(more[group], e);
+      return fits(more) && flows_for(problem_, std::move(more)).objective < cost;
+    });
   }
 
  private:
@@ -251,12 +247,12 @@ Placement place(const PlacementProblem& problem, const std::vector<std::vector<E
 
 double more_at_per_s(const PlacementProblem& problem, const Placement& placement, std::uint32_t group) {
   const double rate = rate_of(problem, group);
+  PlacementProblem grown = problem;
+  const Search search(grown, 0);  // what fits where does not depend on rates
   const auto pays = [&](double growth) {
-    PlacementProblem grown = problem;
-    for (PlacementRow& row : grown.rows)
-      if (row.group == group) row.rate_per_s *= growth;
-    const double now = flows_for(grown, placement.holders).objective;
-    return Search(grown, 0).with_one_more(placement, group).objective < now;
+    for (std::size_t r = 0; r < grown.rows.size(); ++r)
+      if (grown.rows[r].group == group) grown.rows[r].rate_per_s = problem.rows[r].rate_per_s * growth;
+    return search.one_more_pays(placement.holders, group);
   };
   double low = 1, high = most_growth;
   if (rate <= 0 || !pays(high)) return 0;

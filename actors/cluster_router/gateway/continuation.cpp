@@ -15,7 +15,7 @@ std::size_t end_of_events(std::string_view bytes) {
 
 Continuation::Continuation(ContinuationMemory& memory, http::Endpoint endpoint, std::size_t request_bytes)
     : memory_(memory), endpoint_(endpoint) {
-  if (request_bytes > most_body_bytes || !reserve(request_bytes + sizeof(Continuation))) give_up();
+  if (!reserve(request_bytes + sizeof(Continuation))) give_up();
 }
 
 Continuation::~Continuation() { memory_.used -= reserved_; }

@@ -168,7 +168,7 @@ Result<std::string> request_for_rest(std::string_view body, Endpoint endpoint, s
 StreamPiece read_piece(std::string_view data, Endpoint endpoint) {
   StreamPiece out;
   if (data == "[DONE]") return {{}, true, true};
-  dom::parser parser;
+  thread_local dom::parser parser;  // each token of a stream passes here: its memory is kept
   dom::element event;
   dom::array choices;
   if (parser.parse(data.data(), data.size()).get(event) != simdjson::SUCCESS ||

@@ -326,7 +326,8 @@ routing::ViewInputs Machine::inputs(Instant now) {
     }
     out.engines.push_back(engine);
   }
-  overrule(accusations, out, now);
+  // A monitor that errs cannot take out more of the fleet than the policy allows.
+  kit::overrule(*out.table, *out.policy, accusations, now, out.engines, instead_);
   if (out.snapshot)
     for (const auto& cover : out.snapshot->covers)
       if (cover.router == options_.id && cover.incarnation == options_.incarnation)
@@ -334,17 +335,6 @@ routing::ViewInputs Machine::inputs(Instant now) {
   out.publish = wanted();
   out.sent.assign(sent_.others().begin(), sent_.others().end());
   return out;
-}
-
-/// A monitor that errs cannot take out more of the fleet than the policy allows.
-void Machine::overrule(const std::vector<kit::Accusation>& accusations, routing::ViewInputs& inputs,
-                       Instant now) {
-  const auto overruled = kit::overruled(*inputs.table, *inputs.policy, accusations, now);
-  instead_.clear();
-  for (std::size_t e = 0; e < overruled.size(); ++e)
-    if (overruled[e])
-      inputs.engines[e].verdict =
-          &instead_.emplace_back(kit::instead_of(*inputs.engines[e].verdict, *inputs.policy));
 }
 
 void Machine::rebuild(Instant now, Effects& effects) {
@@ -369,7 +359,6 @@ void Machine::watch_age(Instant now, Effects& effects) {
                 options_.id.str(), now, effects);
 }
 
-/// Raised while an engine shows another certificate than the fleet table names: it is served again, or it has left the table.
 void Machine::watch_traffic(const routing::Batch& batch, Instant now, Effects& effects) {
   if (batch.retries_denied > 0) {
     budget_empty_at_ = now;
@@ -394,6 +383,7 @@ void Machine::calm_down(Instant now, Effects& effects) {
   if (critical_shed_at_ < now - calm_after) alerts_.clear(shed_alert, effects);
 }
 
+/// Raised while an engine shows another certificate than the fleet table names: it is served again, or it has left the table.
 void Machine::watch_identities(const routing::Batch& batch, Instant now, Effects& effects) {
   for (const routing::EngineProblem& problem : batch.problems) {
     if (!problem.untrusted) {

@@ -107,7 +107,6 @@ class Machine {
                    Effects& effects);
   void rebuild(Instant now, Effects& effects);
   routing::ViewInputs inputs(Instant now);
-  void overrule(const std::vector<kit::Accusation>& accusations, routing::ViewInputs& inputs, Instant now);
   void watch_age(Instant now, Effects& effects);
   void watch_traffic(const routing::Batch& batch, Instant now, Effects& effects);
   void calm_down(Instant now, Effects& effects);

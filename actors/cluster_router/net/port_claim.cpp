@@ -18,11 +18,6 @@ namespace signalbox::net {
 
 namespace {
 
-std::string host_of(const Address& address) {
-  const std::string text = address.text();
-  return text.substr(0, text.rfind(':'));
-}
-
 bool is_any(std::string_view host) { return host == "0.0.0.0" || host == "[::]"; }
 
 /// signalbox-port/PORT/HOST/WHO/PROCESS
@@ -53,7 +48,7 @@ Name name_in(std::string_view line) {
 Result<PortClaim> PortClaim::make(const Address& address, std::string_view who) {
   PortClaim out;
   if (address.port() == 0) return out;
-  const std::string port = std::to_string(address.port()), host = host_of(address);
+  const std::string port = std::to_string(address.port()), host = address.host();
   const std::string self = digest_of(who).hex().substr(0, 16);
   const std::string name = fmt::format("{}{}/{}/{}/{}", mark, port, host, self, ::getpid());
   sockaddr_un path{};

@@ -25,8 +25,7 @@ StopOnSignal::StopOnSignal(Loop& loop) {
 StopOnSignal::~StopOnSignal() { running = nullptr; }
 
 std::string listening_at(const Address& asked, const HttpServer& server) {
-  const std::string text = asked.text();
-  return fmt::format("{}:{}", text.substr(0, text.rfind(':')), server.port());
+  return fmt::format("{}:{}", asked.host(), server.port());
 }
 
 }  // namespace signalbox::net

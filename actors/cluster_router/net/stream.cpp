@@ -96,14 +96,16 @@ void Fd::reset() {
 
 std::unique_ptr<Stream> plain_stream(Fd fd) { return std::make_unique<PlainStream>(std::move(fd)); }
 
-std::string Address::text() const {
-  char host[INET6_ADDRSTRLEN] = "";
+std::string Address::text() const { return fmt::format("{}:{}", host(), port()); }
+
+std::string Address::host() const {
+  char out[INET6_ADDRSTRLEN] = "";
   if (storage.ss_family == AF_INET6) {
-    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, host, sizeof host);
-    return fmt::format("[{}]:{}", host, port());
+    ::inet_ntop(AF_INET6, &reinterpret_cast<const sockaddr_in6&>(storage).sin6_addr, out, sizeof out);
+    return fmt::format("[{}]", out);
   }
-  ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, host, sizeof host);
-  return fmt::format("{}:{}", host, port());
+  ::inet_ntop(AF_INET, &reinterpret_cast<const sockaddr_in&>(storage).sin_addr, out, sizeof out);
+  return out;
 }
 
 std::uint16_t Address::port() const {

@@ -75,6 +75,8 @@ struct Address {
   socklen_t size = 0;
   /// "127.0.0.1:8000", "[::1]:8000".
   std::string text() const;
+  /// The same without the port.
+  std::string host() const;
   std::uint16_t port() const;
 };
 

@@ -49,11 +49,13 @@ std::size_t placed_blocks(const Ask& ask, EngineIndex engine) {
 
 /// A recalled cache answered with what the plan meant as well.
 LongestMatch longest_of(const Recalled& around, const Ask& ask) { return around.cache.longest(ask.blocks); }
-std::size_t matched_of(const Recalled& around, const Ask& ask, EngineIndex engine, std::size_t longest) {
-  return around.cache.matched(engine, ask.blocks.first(longest));
+std::size_t matched_of(const Recalled& around, const Ask& ask, EngineIndex engine,
+                       const LongestMatch& longest) {
+  return around.cache.matched(engine, ask.blocks.first(longest.blocks));
 }
 LongestMatch longest_of(const Surroundings& around, const Ask& ask) { return longest_match(around, ask); }
-std::size_t matched_of(const Surroundings& around, const Ask& ask, EngineIndex engine, std::size_t longest) {
+std::size_t matched_of(const Surroundings& around, const Ask& ask, EngineIndex engine,
+                       const LongestMatch& longest) {
   return matched_blocks(around, ask, engine, longest);
 }
 
@@ -223,7 +225,7 @@ class Chooser {
   void estimate(Candidate& candidate, bool planned) {
     const EngineFacts& facts = view_.at(candidate.engine);
     std::size_t blocks = 0;
-    if (longest_.blocks > 0) blocks = matched_of(around_, ask_, candidate.engine, longest_.blocks);
+    if (longest_.blocks > 0) blocks = matched_of(around_, ask_, candidate.engine, longest_);
     candidate.matched_tokens = std::min(ask_.prompt_tokens, static_cast<float>(blocks) * ask_.block_tokens);
     const double matched = static_cast<double>(candidate.matched_tokens);
     candidate.cost = cost_of(facts, constants_, ask_, candidate.belief, matched, planned);
@@ -290,8 +292,9 @@ LongestMatch longest_match(const Surroundings& around, const Ask& ask) {
 }
 
 std::size_t matched_blocks(const Surroundings& around, const Ask& ask, EngineIndex engine,
-                           std::size_t longest) {
-  return std::max(around.cache.matched(engine, ask.blocks.first(longest)), placed_blocks(ask, engine));
+                           const LongestMatch& longest) {
+  if (ask.placed.engines.empty() && longest.holders.contains(engine)) return longest.blocks;
+  return std::max(around.cache.matched(engine, ask.blocks.first(longest.blocks)), placed_blocks(ask, engine));
 }
 
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now) {

@@ -134,9 +134,9 @@ bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const A
 bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, const Belief& belief);
 /// The longest part of the prompt that an engine holds, or is to hold by the plan, and who: the former first.
 LongestMatch longest_match(const Surroundings& around, const Ask& ask);
-/// How many of the prompt's first `longest` blocks this engine holds, or is to hold.
+/// How many blocks of that match this engine holds, or is to hold.
 std::size_t matched_blocks(const Surroundings& around, const Ask& ask, EngineIndex engine,
-                           std::size_t longest);
+                           const LongestMatch& longest);
 /// What is believed of an engine now.
 Belief belief_of(const Surroundings& around, const Ask& ask, EngineIndex engine, Instant now);
 Belief belief_of(const Recalled& around, const Ask& ask, EngineIndex engine, Instant now);

@@ -8,6 +8,10 @@
 
 namespace signalbox::routing {
 
+std::string rule_text(policy::Rule rule, std::string_view class_name, int line) {
+  return fmt::format("{}, line {}: {}", class_name, line, sentence_of(rule));
+}
+
 namespace {
 
 void fill_context(schema::DecisionRecord& record, ClassIndex request_class, const PlanContext& context,
@@ -26,8 +30,7 @@ void fill_context(schema::DecisionRecord& record, ClassIndex request_class, cons
 std::string rule_of(policy::Rule rule, const policy::CompiledPolicy* policy, ClassIndex request_class) {
   if (rule != policy::Rule::matched || policy == nullptr || request_class.at() >= policy->classes.size())
     return std::string(sentence_of(rule));
-  return fmt::format("{}, line {}: {}", policy->at(request_class).name, policy->at(request_class).line,
-                     sentence_of(rule));
+  return rule_text(rule, policy->at(request_class).name.str(), policy->at(request_class).line);
 }
 
 schema::AttemptRow attempt_row(const AttemptCore& attempt) {
@@ -121,8 +124,7 @@ std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const Deci
   for (std::size_t i = 0; i < std::min<std::size_t>(core->attempts, core->kept.size()); ++i)
     record.attempts.push_back(attempt_row(core->kept[i]));
   if (!record.attempts.empty()) {
-    const bool second = record.attempts.back().end != schema::AttemptEnd::superseded;
-    record.engine = (second ? record.attempts.back() : record.attempts.front()).engine;
+    record.engine = engine_of(record.attempts);
     if (plan != nullptr && record.engine.at() < plan->table->engines.size())
       record.engine_name = plan->table->engines[record.engine.at()].name;
   }

@@ -178,7 +178,7 @@ void name_rows(schema::DecisionRecord& out, const FiledRecord& record, const Fil
     out.class_name = row.name;
     out.model = ModelName(row.model);
     if (record.rule == policy::Rule::matched)
-      out.rule = fmt::format("{}, line {}: {}", row.name, row.line, sentence_of(record.rule));
+      out.rule = rule_text(record.rule, row.name, row.line);
   }
   if (out.engine.valid() && out.engine.at() < names.engines.size())
     out.engine_name = EngineName(names.engines[out.engine.at()]);
@@ -210,8 +210,7 @@ schema::DecisionRecord as_message(const FiledRecord& record, const FiledNames* n
         {engine_index(record.engines[i]), record.ends[i], record.statuses[i], us(0), us(1), us(2)});
   }
   if (!out.attempts.empty()) {
-    const bool second = out.attempts.back().end != schema::AttemptEnd::superseded;
-    out.engine = (second ? out.attempts.back() : out.attempts.front()).engine;
+    out.engine = engine_of(out.attempts);
     if (record.costs.compared > 0)
       out.candidates.push_back(candidate(record.costs, 0, out.attempts.back().engine, CandidateFate::chosen));
     if (record.costs.next_best != UINT16_MAX)

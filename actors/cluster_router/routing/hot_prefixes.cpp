@@ -5,7 +5,7 @@
 namespace signalbox::routing {
 
 void HotPrefixes::saw(ClassIndex request_class, std::span<const std::uint64_t> blocks) {
-  if (known_.capacity() < most_blocks) {  // once: nothing is allocated later
+  if (blocks_.bytes() == 0) {  // at first, and after a clear(): nothing is allocated later
     known_.reserve(most_blocks);
     touched_.reserve(most_blocks);
     blocks_.reserve(most_blocks);
@@ -34,7 +34,6 @@ std::vector<schema::HotGroupRow> HotPrefixes::drain(double block_tokens, Instant
   std::vector<schema::HotGroupRow> out;
   for (const std::uint64_t key : touched_) {
     Block* block = blocks_.find(key);
-    if (block == nullptr) continue;
     out.push_back({block->request_class, key, block->depth * block_tokens, block->requests});
     block->requests = 0;
   }

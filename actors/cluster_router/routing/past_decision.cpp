@@ -51,7 +51,7 @@ schema::InputRow row_of(const Surroundings& around, const Ask& ask, const Tried&
   row.then_requests = count_of(then.requests), row.then_prefill_tokens = count_of(then.prefill_tokens);
   row.then_kv_tokens = count_of(then.kv_tokens);
   row.penalty = around.penalties.multiplier(engine, now);
-  if (longest.blocks > 0) row.matched_blocks = matched_blocks(around, ask, engine, longest.blocks);
+  if (longest.blocks > 0) row.matched_blocks = matched_blocks(around, ask, engine, longest);
   for (std::size_t i = 0; i < longest.holders.size(); ++i)
     if (longest.holders[i] == engine) row.holder = static_cast<std::uint16_t>(i + 1);
   row.tried = tried.contains(engine);

@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "actors/cluster_router/routing/decide.hpp"
@@ -17,6 +19,14 @@ namespace signalbox::routing {
 inline std::uint32_t record_us(Duration d) {
   return static_cast<std::uint32_t>(std::clamp<std::int64_t>(d / 1us, 1, UINT32_MAX));
 }
+
+/// Who served it: the last attempt, or the first one if the last was superseded. There is one.
+inline EngineIndex engine_of(const std::vector<schema::AttemptRow>& attempts) {
+  const bool superseded = attempts.back().end == schema::AttemptEnd::superseded;
+  return (superseded ? attempts.front() : attempts.back()).engine;
+}
+/// The policy's rule by which a request has its class.
+std::string rule_text(policy::Rule rule, std::string_view class_name, int line);
 
 /// One attempt, in microseconds since the request's arrival (saturating at 71 minutes).
 struct AttemptCore {

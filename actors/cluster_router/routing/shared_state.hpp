@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -16,12 +17,10 @@ class SharedState {
   static constexpr std::uint32_t most_loops = 64;
   static constexpr std::uint32_t none = (1u << 20) - 1;  ///< no engine's number
 
-  explicit SharedState(std::uint32_t loops) : loops_(loops) {}
+  explicit SharedState(std::uint32_t loops) : loops_(loops) { assert(loops <= most_loops); }
   ~SharedState();
   SharedState(const SharedState&) = delete;
   SharedState& operator=(const SharedState&) = delete;
-
-  std::uint32_t loops() const { return loops_; }
 
   /// The number of the engine of this name, the same for all loops and for good; `none` when too many names were seen. `fleet`:
   /// engines in the table, by which the first call sizes the whole.

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "messages/base/digest.hpp"
 #include "messages/codec/cursor.hpp"
 
 namespace signalbox::engine_proxy {
@@ -23,15 +24,6 @@ struct Event {
 std::string_view text_of(Cursor& cursor, const Cursor::Item& item) {
   const auto bytes = cursor.take(item.size);
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-/// The rest of a value whose head was read.
-void skip_rest(Cursor& cursor, const Cursor::Item& item) {
-  if (item.kind == Kind::text || item.kind == Kind::binary) cursor.take(item.size);
-  if (item.kind == Kind::array)
-    for (std::size_t i = 0; i < item.size && cursor.ok(); ++i) cursor.skip();
-  if (item.kind == Kind::map)
-    for (std::size_t i = 0; i < 2 * item.size && cursor.ok(); ++i) cursor.skip();
 }
 
 enum class Field : std::uint8_t { type, blocks, block_size, medium, group, kind, other };
@@ -65,7 +57,7 @@ void take_field(Cursor& cursor, Field field, Event& event) {
   const Cursor::Item item = cursor.next();
   const bool text = item.kind == Kind::text;
   const std::string_view word = text ? text_of(cursor, item) : std::string_view();
-  if (!text) skip_rest(cursor, item);
+  if (!text) cursor.skip_rest(item);
   switch (field) {
     case Field::type: event.type = word; break;
     case Field::blocks: event.blocks = item.kind == Kind::array ? item.size : 0; break;
@@ -88,7 +80,7 @@ std::optional<Event> read_event(Cursor cursor) {
       if (key.kind == Kind::text) {
         take_field(cursor, field_of(text_of(cursor, key)), event);
       } else {
-        skip_rest(cursor, key);
+        cursor.skip_rest(key);
         cursor.skip();
       }
     }
@@ -134,13 +126,6 @@ void read_events(Cursor& cursor, KvCounts& out) {
   }
 }
 
-/// FNV-1a.
-std::uint64_t fingerprint_of(std::span<const std::uint8_t> bytes) {
-  std::uint64_t out = 0xcbf29ce484222325;
-  for (const std::uint8_t byte : bytes) out = (out ^ byte) * 0x100000001b3;
-  return out;
-}
-
 }  // namespace
 
 Result<KvCounts> read_kv_batch(std::span<const std::uint8_t> bytes) {
@@ -157,14 +142,14 @@ Result<KvCounts> read_kv_batch(std::span<const std::uint8_t> bytes) {
     for (std::size_t i = 0; i < head.size && cursor.ok(); ++i) {
       const Cursor::Item key = cursor.next();
       const bool here = key.kind == Kind::text && text_of(cursor, key) == "events";
-      if (key.kind != Kind::text) skip_rest(cursor, key);
+      if (key.kind != Kind::text) cursor.skip_rest(key);
       here ? read_events(cursor, out) : cursor.skip();
       events |= here;
     }
   }
   if (!cursor.ok()) return tl::unexpected(cursor.error());
   if (!events || !cursor.at_end()) return invalid("this is no batch of KV events");
-  out.fingerprint = fingerprint_of(bytes);
+  out.fingerprint = digest_of(bytes).fingerprint();
   return out;
 }
 

@@ -65,8 +65,6 @@ void KvFollower::live(std::uint64_t number, const std::optional<KvCounts>& count
     waiting_.insert_or_assign(number, counts);
     return ask_for_rest();
   }
-  if (!joined_) whole_ = number == 0;  // else what came before is not known
-  if (joined_ && number > next_) lose(number - next_);
   take(number, counts);
 }
 
@@ -79,9 +77,7 @@ void KvFollower::replayed(std::uint64_t number, const std::optional<KvCounts>& c
     return ask(0);
   }
   if (joined_ && number < next_) return;
-  if (!joined_) whole_ = number == 0;
-  if (joined_ && number > next_) lose(number - next_);
-  if (!joined_ && number > 0) state_.missed += number;  // the engine keeps the latest ones only
+  if (!joined_) state_.missed += number;  // the engine keeps the latest ones only
   take(number, counts);
   ++state_.replayed;
 }
@@ -101,10 +97,7 @@ void KvFollower::go_on(Instant now) {
   started_ = true;
   replay_over_ = now;
   for (const auto& [number, counts] : std::exchange(waiting_, {})) {
-    if (joined_ && number < next_) continue;
-    if (!joined_) whole_ = number == 0;
-    if (joined_ && number > next_) lose(number - next_);
-    take(number, counts);
+    if (!joined_ || number >= next_) take(number, counts);
   }
 }
 
@@ -113,6 +106,10 @@ void KvFollower::on_wake(Instant now) {
 }
 
 void KvFollower::take(std::uint64_t number, const std::optional<KvCounts>& counts) {
+  if (!joined_)
+    whole_ = number == 0;  // else what came before is not known
+  else if (number > next_)
+    lose(number - next_);
   joined_ = true;
   next_ = number + 1;
   last_ = counts ? counts->fingerprint : 0;

@@ -18,14 +18,10 @@ constexpr std::int64_t most_bytes =
     32 * 1024 * 1024;  // of a batch; a longer one ends the connection, and is a gap
 constexpr Duration tell_every = 100ms;
 
-std::span<const std::uint8_t> bytes_of(const zmq::message_t& part) {
-  return {part.data<std::uint8_t>(), part.size()};
-}
-
-std::optional<std::uint64_t> number_of(const zmq::message_t& part) {
+std::optional<std::uint64_t> number_of(bus::FrameView part) {
   if (part.size() != 8) return std::nullopt;
   std::uint64_t out = 0;
-  for (const std::uint8_t byte : bytes_of(part)) out = out << 8 | byte;
+  for (const std::uint8_t byte : part) out = out << 8 | byte;
   return out;
 }
 
@@ -35,22 +31,9 @@ std::array<std::uint8_t, 8> big_endian(std::uint64_t number) {
   return out;
 }
 
-std::optional<KvCounts> counts_of(const zmq::message_t& part) {
-  auto read = read_kv_batch(bytes_of(part));
+std::optional<KvCounts> counts_of(bus::FrameView part) {
+  auto read = read_kv_batch(part);
   return read ? std::optional(*read) : std::nullopt;
-}
-
-/// One whole message, at most four parts of it; false if there is none.
-bool receive(zmq::socket_t& socket, std::array<zmq::message_t, 4>& parts, std::size_t& count) {
-  count = 0;
-  for (bool more = true; more;) {
-    zmq::message_t part;
-    if (!socket.recv(part, zmq::recv_flags::dontwait)) return false;
-    more = part.more();
-    if (count < parts.size()) parts[count] = std::move(part);
-    ++count;
-  }
-  return true;
 }
 
 /// One engine.
@@ -79,34 +62,32 @@ class Line {
 
   /// Each is told as an event and an address; what they say beside that a connection stands is of no use here.
   void hear_connections() {
-    std::array<zmq::message_t, 4> parts;
-    std::size_t count = 0;
-    while (receive(connections_, parts, count)) follower_.connected();
+    bus::Parts parts;
+    while (parts.receive(connections_)) follower_.connected();
   }
 
   void hear_events(Instant now) {
-    std::array<zmq::message_t, 4> parts;
-    std::size_t count = 0;
-    while (receive(events_, parts, count)) {
-      if (count != 3) continue;
-      const auto number = number_of(parts[1]);
-      if (number) follower_.live(*number, counts_of(parts[2]), now);
+    bus::Parts parts;
+    while (parts.receive(events_)) {
+      const bus::Frames frames = parts.frames();
+      if (frames.size() != 3) continue;
+      if (const auto number = number_of(frames[1])) follower_.live(*number, counts_of(frames[2]), now);
     }
   }
 
   /// An empty delimiter; then a topic, from newer engines; then number and batch.
   void hear_replay(Instant now) {
-    std::array<zmq::message_t, 4> parts;
-    std::size_t count = 0;
-    while (replay_ && receive(*replay_, parts, count)) {
-      if (count < 3 || count > 4 || parts[0].size() != 0) continue;
-      const auto number = number_of(parts[count - 2]);
+    bus::Parts parts;
+    while (replay_ && parts.receive(*replay_)) {
+      const bus::Frames frames = parts.frames();
+      if (frames.size() < 3 || frames.size() > 4 || !frames.front().empty()) continue;
+      const auto number = number_of(frames[frames.size() - 2]);
       if (!number) continue;
       if (*number == UINT64_MAX) {
         follower_.replay_ended(now);
         return replay_.reset();
       }
-      follower_.replayed(*number, counts_of(parts[count - 1]), now);
+      follower_.replayed(*number, counts_of(frames.back()), now);
     }
   }
 

@@ -104,14 +104,13 @@ EtcdAnswer EtcdClient::answer(const AskEtcd& question, std::stop_token stop) {
   const EtcdCall call = call_for(question, options_.keys, options_.self);
   const std::string url = options_.endpoints[endpoint_] + call.path;
   EtcdAnswer out;
-  if (const auto body = post(options_, url, call.body, question.patience, stop); !body) {
-    endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
-    out.fault = body.error().text();
-  } else if (auto read = read_answer(question, *body); !read) {
-    endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
-    out.fault = read.error().text();
+  const auto answered = post(options_, url, call.body, question.patience, stop)
+                            .and_then([&](const std::string& body) { return read_answer(question, body); });
+  if (answered) {
+    out = *answered;
   } else {
-    out = *std::move(read);
+    endpoint_ = (endpoint_ + 1) % options_.endpoints.size();
+    out.fault = answered.error().text();
   }
   out.number = question.number;
   return out;

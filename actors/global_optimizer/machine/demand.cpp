@@ -89,7 +89,8 @@ bool DemandBook::Counted::follow(const Step& whole) {
 
 /// True if a class or all of them have stepped.
 bool DemandBook::look(Cluster& cluster, Duration covered, Instant now) {
-  const double seconds = to_seconds(covered), keep_shape = kept_share(covered, shape_memory);
+  const double seconds = to_seconds(covered), keep_shape = kept_share(covered, shape_memory),
+               keep_group = kept_share(covered, group_memory);
   double arrived = 0;
   bool stepped = false;
   for (auto& [c, demand] : cluster.classes) {
@@ -98,7 +99,6 @@ bool DemandBook::look(Cluster& cluster, Duration covered, Instant now) {
     demand.arrived = 0;
     for (double* sum : {&demand.offered, &demand.prompt, &demand.finished, &demand.cached, &demand.output})
       *sum *= keep_shape;
-    const double keep_group = kept_share(covered, group_memory);
     demand.seconds = (demand.seconds + seconds) * keep_group;
     for (auto& [group, seen] : demand.groups) seen.requests *= keep_group;
     std::erase_if(demand.groups, [](const auto& g) { return g.second.requests < 0.1; });

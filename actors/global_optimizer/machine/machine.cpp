@@ -202,23 +202,26 @@ void Machine::lead(Term term, Instant now, Effects& effects) {
   table_due_ = plan_due_ = alive_due_ = now;
 }
 
-void Machine::stepped_down(std::string why, Instant now, Effects& effects) {
-  if (tenure_) tenure_->resign(now, Duration::zero());
+/// What ends with leadership, however it ends. `rest`: how long it does not stand again.
+void Machine::stand_by(Duration rest, Instant now) {
+  if (tenure_) tenure_->resign(now, rest);
   rehearse_due_ = now + rehearse_periods * options_.period;
-  effects.note("stepped_down", std::move(why));
   table_due_ = plan_due_ = alive_due_ = end_of_time;
   in_flight_.reset();
+}
+
+void Machine::stepped_down(std::string why, Instant now, Effects& effects) {
+  stand_by(Duration::zero(), now);
+  effects.note("stepped_down", std::move(why));
   holding_ = false;
   for (const auto name : {plan_alert, coverage_alert, refused_alert, off_alert}) alerts_.clear(name, effects);
 }
 
 void Machine::resign(std::string_view why, Instant now, Effects& effects) {
+  const Duration rest = 5 * options_.leader_timeout;
   effects.note("resigned", std::string(why), schema::Severity::warning);
-  election_->resign(now, 5 * options_.leader_timeout);
-  if (tenure_) tenure_->resign(now, 5 * options_.leader_timeout);
-  rehearse_due_ = now + rehearse_periods * options_.period;
-  table_due_ = plan_due_ = alive_due_ = end_of_time;
-  in_flight_.reset();
+  election_->resign(now, rest);
+  stand_by(rest, now);
 }
 
 void Machine::keep_term(Keeping why, Effects& effects) {
@@ -304,29 +307,24 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   const std::uint64_t number = std::visit([](const auto& i) { return i.number; }, input);
   if (!in_flight_ || in_flight_->number != number) return;  // given up meanwhile
   InFlight flight = *std::exchange(in_flight_, std::nullopt);
-  if (flight.rehearsal) {
-    rehearsed(std::move(flight), input, now, effects);
-  } else if (const auto* failed = std::get_if<SolveFailed>(&input)) {
-    solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
-  } else {
-    optimizer::KeptPlan kept =
-        optimizer::keep_in_force(flight.built.problem, std::get<SolveDone>(input).plan,
-                                 least_gain * flight.facts.policy->objective.weights.churn);
-    optimizer::Plan& plan = kept.plan;
-    auto snapshots = snapshots_of(flight.facts, flight.built, plan, options_.period);
-    placer_.add_groups(flight.facts, flight.built, plan, demand_, now, snapshots);
-    const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts, kept.stands);
-    const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
-    if (!published) {
-      solve_failed("refused", published.error().text(), flight.facts, flight.coverage, now, effects);
-    } else {
-      failed_solves_ = 0;
-      alerts_.clear(plan_alert, effects);
-      calibration_.expect(flight.facts, flight.built.problem, plan);
-      planned_ = std::move(flight.facts);
-      solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
-    }
-  }
+  if (flight.rehearsal) return rehearsed(std::move(flight), input, now, effects);
+  if (const auto* failed = std::get_if<SolveFailed>(&input))
+    return solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
+  optimizer::KeptPlan kept =
+      optimizer::keep_in_force(flight.built.problem, std::get<SolveDone>(input).plan,
+                               least_gain * flight.facts.policy->objective.weights.churn);
+  optimizer::Plan& plan = kept.plan;
+  auto snapshots = snapshots_of(flight.facts, flight.built, plan, options_.period);
+  placer_.add_groups(flight.facts, flight.built, plan, demand_, now, snapshots);
+  const std::string cause = cause_of(planned_ ? &*planned_ : nullptr, flight.facts, kept.stands);
+  const auto published = publish(std::move(snapshots), flight.facts, flight.coverage, cause, now, effects);
+  if (!published)
+    return solve_failed("refused", published.error().text(), flight.facts, flight.coverage, now, effects);
+  failed_solves_ = 0;
+  alerts_.clear(plan_alert, effects);
+  calibration_.expect(flight.facts, flight.built.problem, plan);
+  planned_ = std::move(flight.facts);
+  solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
 }
 
 void Machine::solve_failed(std::string_view fault, const std::string& detail, const Facts& facts,

@@ -119,6 +119,7 @@ class Machine {
   /// Why the term is written.
   enum class Keeping : std::uint8_t { to_lead, again };
   void keep_term(Keeping why, Effects& effects);
+  void stand_by(Duration rest, Instant now);
   void resign(std::string_view why, Instant now, Effects& effects);
   void plan(Instant now, Effects& effects);
   void rehearse(Instant now, Effects& effects);

@@ -64,7 +64,11 @@ class Builder {
       out.engines.push_back(
           {built_.problem.engines[e].curve, plan_.load[e], kv > 0 ? Placer::memory_share * kv : 1e15, 0});
     }
-    for (std::size_t i = 0; i < built_.problem.pairs.size(); ++i) add_worth_of_cache(i, out);
+    for (std::size_t s = 0; s < built_.problem.sources.size(); ++s) {
+      const optimizer::Source& source = built_.problem.sources[s];
+      for (std::size_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i)
+        add_worth_of_cache(s, i, out);
+    }
     for (const Group& group : groups_) out.group_tokens.push_back(group.tokens);
     for (const Part& part : parts_) out.rows.push_back(row_of(part, in_force[part.group], out));
     for (auto& engine : out.engines) engine.base_load = std::max(0.0, engine.base_load);
@@ -72,23 +76,16 @@ class Builder {
   }
 
  private:
-  std::size_t source_of_pair(std::size_t pair) const {
-    const auto& sources = built_.problem.sources;
-    const auto after = std::upper_bound(sources.begin(), sources.end(), pair,
-                                        [](std::size_t p, const auto& s) { return p < s.first_pair; });
-    return static_cast<std::size_t>(after - sources.begin()) - 1;
-  }
-
   static double prompt_tokens(const optimizer::RequestShape& shape) {
     return std::max(shape.uncached_prompt_tokens, shape.context_tokens - shape.output_tokens / 2);
   }
 
   /// What caches save now, spread over the memory that does it.
-  void add_worth_of_cache(std::size_t pair, optimizer::PlacementProblem& out) const {
+  void add_worth_of_cache(std::size_t source, std::size_t pair, optimizer::PlacementProblem& out) const {
     const EngineIndex e = built_.problem.pairs[pair].engine;
     const optimizer::EngineState& engine = facts_.fleet.engines[e.at()];
     if (engine.kv_tokens <= 0) return;
-    const optimizer::RequestShape& shape = facts_.fleet.traffic[source_of_pair(pair)].shape;
+    const optimizer::RequestShape& shape = facts_.fleet.traffic[source].shape;
     const double cached = prompt_tokens(shape) - shape.uncached_prompt_tokens;
     const double token_s =
         engine.step.slowness * engine.step.c_s * (facts_.fleet.objective.latency.ttft + plan_.price[e.at()]);

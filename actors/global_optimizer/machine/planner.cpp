@@ -49,10 +49,7 @@ class Known {
       accusations.push_back(
           {engines_.back().accused_since, engines_.back().signal, engines_.back().heard_at});
     }
-    const auto overruled = kit::overruled(table, policy, accusations, now);
-    for (std::size_t e = 0; e < engines_.size(); ++e)
-      if (overruled[e])
-        engines_[e].verdict = &instead_.emplace_back(kit::instead_of(*engines_[e].verdict, policy));
+    kit::overrule(table, policy, accusations, now, engines_, instead_);
   }
   const kit::Picture::EngineNow& at(std::size_t engine) const { return engines_[engine]; }
 

@@ -76,8 +76,6 @@ class Tenure {
   bool holds(Instant now) const { return held_ && now < good_until_; }
   /// Of the term won.
   std::uint64_t counter() const { return counter_; }
-  /// Who held the key when it was last seen; empty: nobody.
-  const std::string& holder() const { return seen_.holder; }
   /// For how long etcd has not answered; zero if its last answer was one.
   Duration silence(Instant now) const { return silent_since_ ? now - *silent_since_ : Duration::zero(); }
   const std::string& fault() const { return fault_; }

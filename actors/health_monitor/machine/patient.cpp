@@ -9,8 +9,6 @@ namespace signalbox::health_monitor {
 
 namespace {
 
-bool fallen(HealthState state) { return state == HealthState::suspect || state == HealthState::gone; }
-
 /// How long no router must have used an engine before the monitor asks it for a token.
 constexpr Duration unused = 20s;
 
@@ -58,7 +56,7 @@ Finding Patient::find(bool proxy_lives, const policy::Stale& stale, Instant now)
   evidence.failed = outcomes_.failed(now);
   evidence.drain_ordered = drained_;
   Finding finding = judge(evidence, stale);
-  finding.confirmed |= confirmed_ && fallen(finding.state);
+  finding.confirmed |= confirmed_ && kit::is_accused(finding.state);
   return finding;
 }
 
@@ -84,7 +82,7 @@ bool Patient::settle(const Finding& finding, Instant now) {
 
   const bool ordered = wanted == HealthState::draining || state_ == HealthState::draining;
   const bool worse = kit::badness(wanted) > kit::badness(state_);
-  if (!worse && !ordered && fallen(state_)) {
+  if (!worse && !ordered && kit::is_accused(state_)) {
     if (better_since_ == never_yet) better_since_ = now;
     const double patience = std::exp2(std::min(5.0, std::max(0.0, flaps(now) - 1)));
     if (now - better_since_ < from_seconds(to_seconds(hold_better) * patience)) return false;
@@ -93,7 +91,7 @@ bool Patient::settle(const Finding& finding, Instant now) {
       if (wanted == HealthState::ready) wanted = HealthState::starting;
     }
   }
-  if (worse && fallen(wanted) && !fallen(state_)) {
+  if (worse && kit::is_accused(wanted) && !kit::is_accused(state_)) {
     flaps_ = flaps(now) + 1;
     flapped_at_ = now;
   }

@@ -3,6 +3,7 @@
 // the accusation, still report that they serve, no more are believed to be out than the policy allows.
 #pragma once
 
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -36,5 +37,17 @@ std::vector<bool> overruled(const schema::FleetTable& table, const policy::Compi
 /// What is believed instead.
 schema::HealthVerdict instead_of(const schema::HealthVerdict& overruled,
                                  const policy::CompiledPolicy& policy);
+
+/// Puts it in the place of each verdict that is not believed. `rows`: by row of the table, each with its `verdict`; `instead`
+/// holds what those point to then.
+template <class Row>
+void overrule(const schema::FleetTable& table, const policy::CompiledPolicy& policy,
+              std::span<const Accusation> accusations, Instant now, std::vector<Row>& rows,
+              std::deque<schema::HealthVerdict>& instead) {
+  instead.clear();
+  const std::vector<bool> out = overruled(table, policy, accusations, now);
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (out[e]) rows[e].verdict = &instead.emplace_back(instead_of(*rows[e].verdict, policy));
+}
 
 }  // namespace signalbox::kit
