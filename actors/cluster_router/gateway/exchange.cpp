@@ -226,7 +226,7 @@ void Exchange::break_off(int status, std::string_view reason, std::string_view m
 
 void Exchange::refuse(const routing::Refuse& no) {
   if (continuing()) {
-    settle(prompt_tokens_ + static_cast<double>(continuation_->tokens()));
+    settle(tokens_so_far());
     return break_off(no.status, name_of(no.reason), sentence_of(no.reason));
   }
   ++gateway_.counters_.refused;
@@ -255,7 +255,6 @@ void Exchange::finished(AttemptEnd end) {
     usage.prompt_tokens = told->prompt_tokens;
     usage.output_tokens = told->completion_tokens;
     if (told->has_cached) usage.cached_tokens = told->cached_tokens;
-    if (trace_) trace_->input_tokens = told->prompt_tokens, trace_->output_tokens = told->completion_tokens;
   }
   if (continuing()) {  // what the first engine said was prompt to the second
     const std::uint64_t given = continuation_->given_tokens();
@@ -263,7 +262,9 @@ void Exchange::finished(AttemptEnd end) {
     usage.prompt_tokens -= std::min(usage.prompt_tokens, given);
     usage.cached_tokens.reset();
   }
-  settle(end == AttemptEnd::succeeded && answer_.status >= 400
+  if (trace_ && answer_.watch.usage())
+    trace_->input_tokens = usage.prompt_tokens, trace_->output_tokens = usage.output_tokens;
+  settle(end == AttemptEnd::succeeded && answer_.status >= 400 && !continuing()
              ? 0
              : (usage.prompt_tokens > 0 ? static_cast<double>(usage.prompt_tokens) : prompt_tokens_) +
                    static_cast<double>(usage.output_tokens));
@@ -286,6 +287,12 @@ void Exchange::measure(const routing::Usage& usage) {
     meter_.per_token_s.add(to_seconds(now - first_byte_) / static_cast<double>(usage.output_tokens - 1));
 }
 
+/// Of a stream that has not come to its end, with what another engine said of it before.
+double Exchange::tokens_so_far() const {
+  return prompt_tokens_ +
+         static_cast<double>(continuing() ? continuation_->tokens() : answer_.watch.events());
+}
+
 /// Corrects what the key was charged when the request came.
 void Exchange::settle(double tokens) {
   if (key_) key_->tokens.correct(tokens - charged_tokens_, gateway_.loop_.now());
@@ -293,9 +300,9 @@ void Exchange::settle(double tokens) {
 }
 
 void Exchange::on_client_gone() {
-  settle(phase_ == Phase::relaying ? prompt_tokens_ + static_cast<double>(answer_.watch.events()) : 0);
-  ++(phase_ == Phase::relaying ? gateway_.counters_.clients_left_streaming
-                               : gateway_.counters_.clients_left_waiting);
+  const bool streaming = phase_ == Phase::relaying || continuing();
+  settle(streaming ? tokens_so_far() : 0);
+  ++(streaming ? gateway_.counters_.clients_left_streaming : gateway_.counters_.clients_left_waiting);
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
   gateway_.place_freed();
   over(Ending::client_left);
@@ -304,7 +311,7 @@ void Exchange::on_client_gone() {
 void Exchange::end_by_drain() {
   gateway_.dispatcher_.client_left(ticket_, gateway_.loop_.now());
   if (phase_ == Phase::relaying) {
-    settle(prompt_tokens_ + static_cast<double>(answer_.watch.events()));
+    settle(tokens_so_far());
     return break_off(503, "draining", "the router is being stopped");
   }
   refuse({schema::RefuseReason::draining, 503, 1s});

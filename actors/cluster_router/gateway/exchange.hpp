@@ -72,6 +72,7 @@ class Exchange final : public net::Disposable,
   void break_off(int status, std::string_view reason, std::string_view message);
   void finished(schema::AttemptEnd end);
   void settle(double tokens);
+  double tokens_so_far() const;
   void measure(const routing::Usage& usage);
   void describe_trace();
   void over(Ending ending);

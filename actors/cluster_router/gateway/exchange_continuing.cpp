@@ -26,6 +26,9 @@ void Exchange::relay_events(std::string_view bytes) {
   const std::string_view out = continuation_->take(bytes);
   gateway_.counters_.body_bytes_to_clients += out.size();
   if (!out.empty() && !writer_->write(out)) call_->pause();
+  // What cannot be continued any more passes as it comes from now on, and its request need not be kept.
+  if (!continuation_->possible() && !continuation_->started() && continuation_->rest().empty())
+    continuation_.reset();
 }
 
 /// The engine broke. False: nobody goes on with it, and the client has to be told.

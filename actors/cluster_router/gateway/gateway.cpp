@@ -256,7 +256,10 @@ std::vector<tracing::EndedTrace> Gateway::take_traces() {
   const auto& view = dispatcher_.view();
   for (tracing::Trace& trace : ended_traces_) {
     auto record = dispatcher_.record(trace.decision, loop_.now());
-    if (!record) continue;  // its place in the ring was taken since
+    if (!record) {  // its place in the ring was taken since
+      ++forgotten_traces_;
+      continue;
+    }
     const bool indexed = view && view->table->content == record->table;
     out.push_back({std::move(trace), *std::move(record), indexed ? view->table : nullptr});
   }

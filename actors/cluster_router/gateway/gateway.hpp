@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "actors/cluster_router/gateway/api_keys.hpp"
@@ -100,8 +101,8 @@ class Gateway final : private net::HttpHandler {
   std::vector<routing::EngineProblem> take_problems();
   /// Traces of requests that are over since the last call, with their decisions' records.
   std::vector<tracing::EndedTrace> take_traces();
-  /// Requests that were not traced because there had been too many.
-  std::uint64_t traces_limited() const { return sampler_.limited(); }
+  /// Traces that take_traces() left out since the last call: their decisions' records were not kept any longer.
+  std::uint64_t take_forgotten_traces() { return std::exchange(forgotten_traces_, 0); }
   /// What would be decided for this request, e.g. of POST /v1/route; or why it cannot be routed.
   tl::expected<schema::DecisionRecord, Misfit> would_decide(const net::Request& request);
 
@@ -141,6 +142,7 @@ class Gateway final : private net::HttpHandler {
   Meters meters_;
   tracing::Sampler sampler_;
   std::vector<tracing::Trace> ended_traces_;
+  std::uint64_t forgotten_traces_ = 0;
   std::uint64_t own_answers_ = 0;  ///< without a decision's id
   net::Timer wake_;
   net::Timer handed_over_;

@@ -84,6 +84,7 @@ void GatewayThread::hand_out() {
     late_.fetch_add(1, std::memory_order_relaxed);
   for (tracing::EndedTrace& trace : gateway_.take_traces())
     if (!traces_.push(std::move(trace))) dropped_traces_.fetch_add(1, std::memory_order_relaxed);
+  dropped_traces_.fetch_add(gateway_.take_forgotten_traces(), std::memory_order_relaxed);
   batch_timer_.arm_in(options_.batch_period);
 }
 

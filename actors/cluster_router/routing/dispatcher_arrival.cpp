@@ -75,6 +75,7 @@ void Dispatcher::State::open_request(OpenRequest& request, RequestFacts&& facts,
   request.blocks = std::move(facts.blocks);
   request.tried.clear();
   request.charged_tokens = 0;
+  request.continued_tokens = 0;
   request.engine = {};
   request.attempts = request.number = 0;
   request.status = 0;

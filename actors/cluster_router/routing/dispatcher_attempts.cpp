@@ -94,10 +94,10 @@ std::optional<Verdict> Dispatcher::State::retry(OpenRequest& request, Ticket tic
                              now - request.arrived,
                              request.deadline - request.arrived};
   const RetryAnswer may = may_retry(view->policy->retry, failed, budget);
-  if (may == RetryAnswer::no_budget) counts.retry_denied();
-  if (may != RetryAnswer::yes) return std::nullopt;
+  if (may != RetryAnswer::yes && may != RetryAnswer::no_budget) return std::nullopt;
   if (request.deadline <= now || request.ask.pinned.valid()) return std::nullopt;
   if (!request.ask.request_class.valid()) return std::nullopt;  // the policy in force has no such class
+  if (may == RetryAnswer::no_budget) return counts.retry_denied(), std::nullopt;
   if (request.engine.valid() && !request.tried.push(request.engine)) return std::nullopt;
   const Decision& chosen = choose(request, now);
   const bool go = chosen.outcome == Outcome::chosen && !owed_to_others(chosen.engine, request);
@@ -194,7 +194,7 @@ void Dispatcher::State::first_byte(OpenRequest& request, Instant now) {
   if (view->policy->retry.hedge_tokens > 0 && request.attempts == 1 && request.ask.request_class.valid())
     first_byte_tail(request).add(to_seconds(now - request.began), view->policy->retry.hedge_quantile);
   loads.prefilled(request.hold, now);
-  request.blocks = PromptBlocks{};  // only a retry would have needed them
+  if (!may_continue(request)) request.blocks = PromptBlocks{};  // only another attempt would have needed them
 }
 
 void Dispatcher::State::finished(OpenRequest& request, Ticket ticket, AttemptEnd end, const Usage& usage,
@@ -203,7 +203,9 @@ void Dispatcher::State::finished(OpenRequest& request, Ticket ticket, AttemptEnd
   if (const auto kind = failure_of(end, 0); kind && request.engine.valid())
     penalties.failure(request.engine, *kind, now);
   const AttemptEnd outcome = end == AttemptEnd::succeeded ? end_of_status(request.status) : end;
-  end_attempt(request, outcome, usage.output_tokens, now);
+  // Of a continued answer the others made their parts.
+  const std::uint64_t before = std::min(usage.output_tokens, request.continued_tokens);
+  end_attempt(request, outcome, usage.output_tokens - before, now);
   if (outcome == AttemptEnd::succeeded && request.ask.request_class.valid()) {
     learn(request, usage);
     const double missing = std::max(0.0f, request.ask.prompt_tokens - request.matched_tokens);

@@ -48,7 +48,8 @@ std::optional<Forward> Dispatcher::State::continue_stream(OpenRequest& request, 
   if (const auto kind = failure_of(end, 0); kind && request.engine.valid())
     penalties.failure(request.engine, *kind, now);
   budget.take();
-  end_attempt(request, end, tokens, now);
+  end_attempt(request, end, tokens - std::min(tokens, request.continued_tokens), now);
+  request.continued_tokens = tokens;
   note(request, [](RecordCore& core) { ++core.continued; });
   return forward(request, chosen, now);
 }

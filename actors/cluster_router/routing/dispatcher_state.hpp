@@ -65,11 +65,12 @@ struct OpenRequest {
   std::uint32_t number = 0;  ///< from 1
   std::uint16_t status = 0;
   float matched_tokens = 0;
-  float charged_tokens = 0;    ///< to its tenant
-  float expected_first_s = 0;  ///< time to the first token, if nothing waits at the engine
-  float expected_wait_s = 0;   ///< for the prompts that were believed to be ahead
-  float expected_token_s = 0;  ///< of each output token
-  std::int64_t ahead = 0;      ///< in flight from here when it was sent
+  float charged_tokens = 0;            ///< to its tenant
+  std::uint64_t continued_tokens = 0;  ///< of its answer, made by attempts before the open one
+  float expected_first_s = 0;          ///< time to the first token, if nothing waits at the engine
+  float expected_wait_s = 0;           ///< for the prompts that were believed to be ahead
+  float expected_token_s = 0;          ///< of each output token
+  std::int64_t ahead = 0;              ///< in flight from here when it was sent
   Instant began;
   Instant first_byte = never_yet;
 };

@@ -177,8 +177,7 @@ void name_rows(schema::DecisionRecord& out, const FiledRecord& record, const Fil
     const FiledNames::Class& row = names.classes[record.request_class];
     out.class_name = row.name;
     out.model = ModelName(row.model);
-    if (record.rule == policy::Rule::matched)
-      out.rule = rule_text(record.rule, row.name, row.line);
+    if (record.rule == policy::Rule::matched) out.rule = rule_text(record.rule, row.name, row.line);
   }
   if (out.engine.valid() && out.engine.at() < names.engines.size())
     out.engine_name = EngineName(names.engines[out.engine.at()]);

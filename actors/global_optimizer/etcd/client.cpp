@@ -104,8 +104,10 @@ EtcdAnswer EtcdClient::answer(const AskEtcd& question, std::stop_token stop) {
   const EtcdCall call = call_for(question, options_.keys, options_.self);
   const std::string url = options_.endpoints[endpoint_] + call.path;
   EtcdAnswer out;
-  const auto answered = post(options_, url, call.body, question.patience, stop)
-                            .and_then([&](const std::string& body) { return read_answer(question, body); });
+  const auto answered =
+      post(options_, url, call.body, question.patience, stop).and_then([&](const std::string& body) {
+        return read_answer(question, body);
+      });
   if (answered) {
     out = *answered;
   } else {

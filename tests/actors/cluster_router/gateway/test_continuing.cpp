@@ -1,5 +1,7 @@
 // Streams that go on at another engine when theirs breaks, where the policy lets them.
+#include <algorithm>
 #include <charconv>
+#include <map>
 
 #include "tests/actors/cluster_router/gateway/fixture.hpp"
 
@@ -173,6 +175,42 @@ BOOST_AUTO_TEST_CASE(what_asks_for_more_than_text_or_comes_too_late_breaks_as_be
   }
 }
 
+BOOST_FIXTURE_TEST_CASE(what_passes_as_it_comes_ends_its_cut_event_before_the_error, Continuing) {
+  RawClient client = this->client();
+  client.send(chat("Connection: close\r\n", asked));
+  auto& broken = engine_hears("\"hi\"");
+  const std::string reasoning =
+      "data: {\"id\":\"a\",\"choices\":[{\"index\":0,\"delta\":{\"reasoning_content\":\"h\"}}]}\n\n";
+  broken.say(stream_head + chunk(reasoning));
+  BOOST_TEST(client.receives("\"h\""));
+  broken.say(chunk("data: {\"id\":\"a\",\"cho"));
+  BOOST_TEST(client.receives("\"cho"));
+  broken.hang_up();
+  const std::string body = rest_of(client);
+  BOOST_TEST(body.starts_with(reasoning + "data: {\"id\":\"a\",\"cho\n\ndata: {\"error\":"));
+  BOOST_TEST(gateway->counters().streams_continued == 0u);
+}
+
+BOOST_FIXTURE_TEST_CASE(each_engine_is_counted_what_it_made, Continuing) {
+  RawClient client = this->client();
+  client.send(chat("Connection: close\r\n", asked));
+  auto& broken = engine_hears("\"hi\"");
+  broken.say(stream_head + chunk(piece("a", "x") + piece("a", "y")));
+  BOOST_TEST(client.receives("\"y\""));
+  broken.hang_up();
+  auto& engine = engine_hears("\"hi\"");
+  engine.say(stream_head + chunk(piece("b", "z", "\"stop\"") + usage("b", 12, 1) + done) + chunk(""));
+  BOOST_TEST(client.receives("[DONE]"));
+  engine.hang_up();
+  rest_of(client);
+  std::map<std::uint32_t, std::uint64_t> made;
+  for (const auto& row : gateway->dispatcher().drain(loop.now()).outcomes)
+    made[row.engine.value] += row.output_tokens;
+  BOOST_TEST(made.size() == 2u);
+  BOOST_TEST(made[0] + made[1] == 3u);
+  BOOST_TEST(std::min(made[0], made[1]) == 1u);
+}
+
 BOOST_AUTO_TEST_CASE(nothing_is_continued_without_the_policy_the_budget_or_memory) {
   for (const std::string& policy : {test_policy, continuing_policy("ratio 0% burst 0 attempts 2"),
                                     continuing_policy("ratio 100% burst 50 attempts 1")}) {
@@ -224,4 +262,6 @@ BOOST_FIXTURE_TEST_CASE(a_client_that_leaves_between_two_engines_frees_everythin
   client.leave();
   BOOST_TEST(sees_close(engine));
   BOOST_TEST(turn_until(loop, [&] { return gateway->dispatcher().open() == 0; }));
+  BOOST_TEST(gateway->counters().clients_left_streaming == 1u);
+  BOOST_TEST(gateway->counters().clients_left_waiting == 0u);
 }
