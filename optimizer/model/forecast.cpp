@@ -126,6 +126,11 @@ double Forecast::upper_per_s() const {
   return rate + z_ * std::sqrt(rate / to_seconds(window));
 }
 
+double Forecast::sure_per_s() const {
+  const double level = level_.value(), seconds = level_.exposure();
+  return seconds > 0 ? std::max(0.0, level - z_ * std::sqrt(level / seconds)) : 0;
+}
+
 bool Forecast::observe(double count, double seconds, Instant at) {
   if (seconds <= 0) return false;
   keep_promise(count, seconds);

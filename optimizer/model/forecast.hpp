@@ -60,6 +60,9 @@ class Forecast {
   double rate_per_s(Duration ahead = {}) const;
   /// What the mean rate of the next window will exceed in a share of 1 - quantile of all windows.
   double upper_per_s() const;
+  /// What is asked for in spite of chance: the level less a standard deviation of what it rests on, without a trend. To refuse
+  /// somebody takes as much.
+  double sure_per_s() const;
   /// Seconds that the level rests on.
   double exposure() const { return level_.exposure(); }
   double level_per_s() const { return level_.value(); }

@@ -11,7 +11,7 @@ namespace {
 constexpr double guessed_prompt_tokens = 500, guessed_output_tokens = 128;
 /// A cluster that has not reported for so long is left out of the looks at the fleet.
 constexpr Duration late = 2s;
-/// Looks that are kept to tell whether a class shares a step.
+/// Looks that are kept to tell whether a class shares a step, and what is asked for by now.
 constexpr std::size_t recent_looks = 8;
 /// A rate that was taken over from all classes counts as seen for so long, at the most.
 constexpr Duration most_worth = 6s;
@@ -66,6 +66,13 @@ bool DemandBook::Counted::observe(double count, double seconds, Instant now) {
   recent.push_back({count, seconds});
   if (recent.size() > recent_looks) recent.pop_front();
   return rate.observe(count, seconds, now);
+}
+
+double DemandBook::Counted::sure_per_s() const {
+  optimizer::Tally seen;
+  for (const auto& look : recent) seen.amount += look.amount, seen.exposure += look.exposure;
+  return std::max(rate.sure_per_s(),
+                  seen.exposure > 0 ? (seen.amount - std::sqrt(seen.amount)) / seen.exposure : 0.0);
 }
 
 DemandBook::Step DemandBook::Step::of(double before_per_s, const optimizer::Forecast& after) {
@@ -169,6 +176,7 @@ Expected DemandBook::of(const ClusterName& cluster, ClassIndex c, Instant now) c
   out.measured = sums.offered > 0.5;
   const bool asked = sums.rate.level_per_s() >= 1e-4;
   out.rate_per_s = asked ? sums.rate.rate_per_s() : 0;
+  out.sure_per_s = asked ? std::min(out.rate_per_s, sums.sure_per_s()) : 0;
   out.planned_per_s = asked ? sums.rate.upper_per_s() : 0;
   const double prompt = out.measured ? std::max(1.0, sums.prompt / sums.offered) : guessed_prompt_tokens;
   const double cached = sums.finished > 0.5 ? std::clamp(sums.cached / sums.finished, 0.0, 0.99 * prompt) : 0;

@@ -15,6 +15,7 @@ namespace signalbox::global_optimizer {
 /// The demand of one class in one cluster, as a plan should expect it.
 struct Expected {
   double rate_per_s = 0;     ///< expected now
+  double sure_per_s = 0;     ///< in spite of chance: what somebody may be refused for
   double planned_per_s = 0;  ///< an upper quantile for the next periods: what the plan must be right for
   optimizer::RequestShape shape;
   bool measured = false;  ///< else the shape is a guess
@@ -59,6 +60,8 @@ class DemandBook {
     std::deque<optimizer::Tally> recent;  ///< requests and seconds
 
     bool observe(double count, double seconds, Instant now);
+    /// By the level, or by the latest looks if they are surer of more: a level follows a start from nothing late.
+    double sure_per_s() const;
     /// What this is a part of has stepped: so has this, if its own requests since then are likelier after such a step than
     /// without one. It then rests on the requests of all. True if it has followed.
     bool follow(const Step& whole);

@@ -80,11 +80,12 @@ class Writer {
   }
 
  private:
-  /// A plan is for an upper quantile of the demand. What it would refuse of that and nobody is expected to ask for need not be
-  /// refused: the rate planned for is then what is admitted, or what is expected if that is more.
+  /// A plan is for an upper quantile of the demand. What it would refuse of that and perhaps nobody asks for need not be refused:
+  /// the rate planned for is then what is admitted, or what is asked for beyond doubt if that is more. Should more come, the
+  /// routers' queues see it at once and the next plan is surer.
   static schema::AdmitRow admitted(ClassIndex c, double share, const Expected& expected) {
     const double rate = std::clamp(share, 0.0, 1.0) * expected.planned_per_s;
-    const double offered = std::min(expected.planned_per_s, std::max(rate, expected.rate_per_s));
+    const double offered = std::min(expected.planned_per_s, std::max(rate, expected.sure_per_s));
     return {c, offered > 0 ? std::clamp(rate / offered, 0.0, 1.0) : 1.0, offered,
             expected.shape.uncached_prompt_tokens, expected.shape.output_tokens};
   }

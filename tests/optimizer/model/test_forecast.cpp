@@ -188,3 +188,19 @@ BOOST_AUTO_TEST_CASE(nothing_is_expected_of_what_was_never_asked_for) {
   steady.restart(40, 2);
   BOOST_TEST(steady.rate_per_s(2s) == 40, tt::tolerance(1e-6));
 }
+
+BOOST_AUTO_TEST_CASE(what_is_sure_is_less_than_comes_and_nears_it_with_time) {
+  constexpr double rate = 20;
+  double over = 0, looks = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    Rng rng(seed);
+    Forecast forecast;
+    for (int i = 1; i <= 200; ++i) {
+      forecast.observe(poisson(rng, rate * bucket_s), bucket_s, instant_at(from_seconds(i * bucket_s)));
+      if (i == 6) over += forecast.sure_per_s() > rate, ++looks;
+    }
+    BOOST_TEST(forecast.sure_per_s() > 0.8 * rate);
+    BOOST_TEST(forecast.sure_per_s() < forecast.rate_per_s());
+  }
+  BOOST_TEST(over / looks < 0.25);
+}

@@ -72,7 +72,8 @@ Expected random_demand(Rng& rng, double scale) {
   const double output = rng.chance(0.2) ? 1.0 : rng.lognormal(4.0, 1.2);
   out.shape = {prompt * (rng.chance(0.5) ? 0.4 : 1.0), output, prompt + output / 2};
   if (!rng.chance(0.1))
-    out.rate_per_s = out.planned_per_s = scale / (0.0008 * output + 1e-4 * out.shape.uncached_prompt_tokens);
+    out.rate_per_s = out.sure_per_s = out.planned_per_s =
+        scale / (0.0008 * output + 1e-4 * out.shape.uncached_prompt_tokens);
   return out;
 }
 
