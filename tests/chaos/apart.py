@@ -106,9 +106,14 @@ class Apart:
         role = next(p["role"] for p in config["process"] if p["id"] == name)
         command = [*prefix, fleet.binary, "run", role, "--id", name, "--config", file, "--port-base", base, "--state-dir", fleet.state,
                    "--keys-dir", fleet.folder / "keys"]
+        self._said_before = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             self.process = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, start_new_session=True,
                                             env={**os.environ, **environment})
+
+    def said(self) -> str:
+        """What this process has logged; the file is also that of others of its name before it."""
+        return self.log.read_bytes()[self._said_before:].decode()
 
     def cut(self, *ways: str, bus: str | None = None) -> None:
         for name, relays in self.relays.items():

@@ -27,7 +27,7 @@ def hand_over(rig, router: str) -> None:
     """A second process of this router beside the first one; then the launcher's is replaced, and the second one leaves."""
     beside = Apart(rig.fleet, router, [], {}, behind_relays=False)
     try:
-        wait_for("the successor accepts", lambda: "accepting" in beside.log.read_text(), 30)
+        wait_for("the successor accepts", lambda: "accepting" in beside.said(), 30)
         own = rig.fleet.state / "logs" / f"{router}.log"
         before = own.read_text().count("accepting")
         restart(rig, [router])
