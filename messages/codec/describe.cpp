@@ -204,7 +204,7 @@ std::string message_section() {
       "\n## {}\n\n{}\n\nkind {}, version {}; topic `{}`; said by {}; {}; {}; at most {} bytes.\n\n{}",
       info.name, info.sentence, info.kind, info.version, info.topic, authors(info),
       info.protection == schema::Protection::signature ? "signed by its author" : "under a MAC",
-      keep_s > 0 ? fmt::format("latest value kept {} s", keep_s) : "not kept", info.max_bytes,
+      keep_s > 0 ? fmt::format("latest value kept {:g} s", keep_s) : "not kept", info.max_bytes,
       field_table<T>());
 }
 

@@ -79,7 +79,6 @@ inline bool gets_through(bus::Node& from, const Inbox& to, const schema::Message
   const std::size_t before = to.count(topic);
   return eventually([&] {
     static_cast<void>(from.publish(message));
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     return to.count(topic) > before;
   });
 }
