@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "cluster-config/load/load.hpp"
 #include "messages/base/nearest.hpp"
@@ -69,6 +70,7 @@ std::vector<Mistake> match(const Config& config, const policy::CompiledPolicy& p
   match_models(config, policy, out);
   match_zones(config, policy, out);
   match_classes(config, policy, out);
+  std::ranges::move(match_limits(config, policy), std::back_inserter(out));
   std::ranges::stable_sort(out, {}, [](const Mistake& m) { return m.place.line; });
   return out;
 }

@@ -116,6 +116,12 @@ class Writer {
     if (l.cluster_weight_cap) put("  weight(cluster) <= {}\n", factor(*l.cluster_weight_cap));
     put("  load(engine) <= {} * capacity\n  in_flight(engine) <= {}\n", factor(l.load_ceiling),
         l.in_flight_cap);
+    for (const ClassRow& row : p_.classes)
+      if (row.spread_engines > 1)
+        put("  spread {} >= {} engines, {} racks\n", quoted(row.name.str()), row.spread_engines,
+            row.spread_racks);
+    for (const Survive& s : l.survive)
+      put("  survive 1 {} for criticality >= {}\n", name_of(s.level), name_of(s.from));
     put("}}\n");
   }
 

@@ -39,6 +39,12 @@ bool Retry::retries_status(int status) const {
   return std::ranges::any_of(statuses, [status](std::uint16_t s) { return s == status; });
 }
 
+bool CompiledPolicy::limits_rows() const {
+  return limits.engine_weight_cap || limits.rack_weight_cap || limits.cluster_weight_cap ||
+         !limits.survive.empty() ||
+         std::ranges::any_of(classes, [](const ClassRow& row) { return row.spread_engines > 1; });
+}
+
 void CompiledPolicy::index() {
   classes_of_model.assign(models.size(), {});
   for (std::size_t i = 0; i < classes.size(); ++i)

@@ -96,11 +96,27 @@ struct ClassRow {
   double demand_low_tokens_per_s =
       0;  ///< declared bounds of the offered demand: a forecast's guard, not a rate limit
   double demand_high_tokens_per_s = std::numeric_limits<double>::infinity();
-  int line = 0;  ///< of the source; not part of the hash
+  /// On how many engines and racks each cluster's requests are spread: the largest of them, one less than this, get at most
+  /// 1 - spread_rest together.
+  std::uint32_t spread_engines = 1, spread_racks = 1;
+  int line = 0;         ///< of the source; not part of the hash
+  int spread_line = 0;  ///< likewise
 };
+inline constexpr double spread_rest = 0.05;
+inline constexpr std::uint32_t most_spread = 16;
 
 // ---------------------------------------------------------------------------------------------------------
 // numbers
+
+/// What fails together.
+enum class DomainLevel : std::uint8_t { rack, cluster, region };
+
+/// Classes of at least `from` are planned so that the loss of any one domain of `level` leaves engines that carry them.
+struct Survive {
+  DomainLevel level = DomainLevel::rack;
+  Criticality from = Criticality::critical;
+  int line = 0;  ///< of the source; not part of the hash
+};
 
 /// Limits that every plan holds. Shares are in [0, 1].
 struct Limits {
@@ -109,6 +125,12 @@ struct Limits {
   std::optional<double> rack_weight_cap;    ///< the same for all engines of one rack
   std::optional<double> cluster_weight_cap;
   std::uint32_t in_flight_cap = 256;  ///< requests that one router keeps open on one engine
+  std::vector<Survive> survive;       ///< ascending by level
+};
+
+/// Hot prefix groups.
+struct Cache {
+  double group_memory = 0.5;  ///< share of an engine's KV memory that the groups placed on it may hold
 };
 
 /// Who is refused first. The rows hold these costs and floors, unless the class has its own.
@@ -281,6 +303,7 @@ struct CompiledPolicy {
   Health health;
   Lead lead;
   Queue queue;
+  Cache cache;
   Routing routing;
   Objective objective;
 
@@ -294,6 +317,8 @@ struct CompiledPolicy {
 
   std::optional<ModelIndex> find_model(std::string_view model) const;
   std::optional<ClassIndex> find_class(std::string_view class_name) const;
+  /// Whether it has limits on how a class's requests are divided: caps, spread, survival.
+  bool limits_rows() const;
   const ClassRow& at(ClassIndex index) const { return classes[index.at()]; }
   const ModelRow& at(ModelIndex index) const { return models[index.at()]; }
 
@@ -306,6 +331,15 @@ struct CompiledPolicy {
 }  // namespace signalbox::policy
 
 namespace signalbox {
+
+template <>
+struct EnumTable<policy::DomainLevel> {
+  static constexpr std::array rows{
+      EnumRow{"rack", "the engines of one rack; an engine without one is a rack of its own"},
+      EnumRow{"cluster", "the engines of one cluster"},
+      EnumRow{"region", "the engines of all clusters in one region"},
+  };
+};
 
 template <>
 struct EnumTable<policy::FailureKind> {

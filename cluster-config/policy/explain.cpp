@@ -45,6 +45,12 @@ std::string residency(const CompiledPolicy& policy, const ClassRow& row) {
                      row.strict ? ", also in retry, shed, panic and degraded mode" : "");
 }
 
+std::string spread(const ClassRow& row) {
+  if (row.spread_engines <= 1) return {};
+  return fmt::format("  spread    over at least {} engines in {} rack{}\n", row.spread_engines,
+                     row.spread_racks, row.spread_racks == 1 ? "" : "s");
+}
+
 std::string demand(const ClassRow& row) {
   if (row.demand_high_tokens_per_s == std::numeric_limits<double>::infinity()) return {};
   return fmt::format("  expected  {} to {}\n", write(row.demand_low_tokens_per_s, Dimension::rate),
@@ -60,12 +66,13 @@ std::string CompiledPolicy::explain(ClassIndex index) const {
       "  takes     {}, model {}{}{}{}\n"
       "  gives     criticality {}; {}\n"
       "  overload  refusing one request counts as {} of latency; at least {} is admitted\n"
-      "{}{}",
+      "{}{}{}",
       row.name, name, version, row.line, join_tenants(row), at(row.model).name, versions(row.versions),
       conditions(row), index.at() > 0 ? ", unless a class above takes it" : "", name_of(row.criticality),
       residency(*this, row), write(row.shed_cost_seconds, Dimension::time),
       write(row.floor_share, Dimension::share),
-      row.continue_streams ? "  streams   go on at another engine when theirs breaks\n" : "", demand(row));
+      row.continue_streams ? "  streams   go on at another engine when theirs breaks\n" : "", spread(row),
+      demand(row));
 }
 
 }  // namespace signalbox::policy

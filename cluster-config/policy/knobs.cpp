@@ -135,6 +135,9 @@ constexpr std::array table{
     knob<&P::queue, &Queue::retry_after_high>("queue", "retry_after", "to", time, 0, 600, "",
                                               "greatest Retry-After of a refusal"),
 
+    knob<&P::cache, &Cache::group_memory>("cache", "", "groups", share, 0, 1, "of memory",
+                                          "what hot prefix groups that a plan places may hold of an engine"),
+
     knob<&P::routing, &Routing::eta>("routing", "", "eta", factor, 0, 100, "",
                                      "price of the engine time that a request adds"),
     knob<&P::routing, &Routing::eta_local>("routing", "", "eta_local", factor, 0, 100, "",

@@ -45,6 +45,7 @@ std::span<const Parser::Keyword> Parser::keywords() {
       Keyword{"health", &Parser::numbers, true},
       Keyword{"lead", &Parser::numbers, true},
       Keyword{"queue", &Parser::numbers, true},
+      Keyword{"cache", &Parser::numbers, true},
       Keyword{"routing", &Parser::numbers, true},
       Keyword{"objective", &Parser::objective, true},
       Keyword{"never", &Parser::never, false},

@@ -48,6 +48,8 @@ class Parser {
   bool class_residency(ClassDecl& decl);
   bool limit_item();
   bool weight_limit();
+  bool spread_limit();
+  bool survive_limit();
   bool objective_item();
   bool shed_part(ShedDecl& decl);
   bool test_part(TestDecl& decl);

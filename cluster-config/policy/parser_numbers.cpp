@@ -26,9 +26,11 @@ bool Parser::limit_item() {
     if (value) doc_.limits.push_back({LimitKind::in_flight, std::move(*value)});
     return value.has_value();
   }
-  for (const std::string_view word : {"capacity", "spread", "survive", "churn"})
+  if (cursor_.accept("spread")) return spread_limit();
+  if (cursor_.accept("survive")) return survive_limit();
+  for (const std::string_view word : {"capacity", "churn"})
     if (cursor_.here().is(word)) return refuse_unenforced(fmt::format("the limit '{}'", word));
-  constexpr std::array<std::string_view, 3> known{"weight", "load", "in_flight"};
+  constexpr std::array<std::string_view, 5> known{"weight", "load", "in_flight", "spread", "survive"};
   return cursor_.unknown_word("a limit", known);
 }
 
@@ -49,6 +51,38 @@ bool Parser::weight_limit() {
   if (cursor_.here().is("region") || cursor_.here().is("zone"))
     return refuse_unenforced(fmt::format("a weight limit for a {}", cursor_.here().text));
   return cursor_.expected("engine, rack or cluster");
+}
+
+bool Parser::spread_limit() {
+  auto name = cursor_.take_name("a class");
+  if (!name || !cursor_.expect(">=", "after the class")) return false;
+  SpreadUse use{std::move(*name), {}, {}};
+  do {
+    const Token at = cursor_.here();
+    auto count = cursor_.take_quantity("a number of engines or racks");
+    if (!count) return false;
+    const bool engines = cursor_.accept("engines") || cursor_.accept("engine");
+    if (!engines && !cursor_.accept("racks") && !cursor_.accept("rack"))
+      return cursor_.expected("engines or racks after the number");
+    if (!set_once(engines ? use.engines : use.racks, std::move(count), at,
+                  engines ? "the number of engines" : "the number of racks"))
+      return false;
+  } while (cursor_.accept(","));
+  doc_.spreads.push_back(std::move(use));
+  return true;
+}
+
+bool Parser::survive_limit() {
+  auto count = cursor_.take_quantity("how many domains may be lost at a time: 1");
+  if (!count) return false;
+  auto level = cursor_.take_name("rack, cluster or region");
+  if (!level) return false;
+  if (!cursor_.accept_words("for criticality >="))
+    return cursor_.expected("'for criticality >=' after the domain");
+  auto from = cursor_.take_name("critical, standard or sheddable");
+  if (!from) return false;
+  doc_.survivals.push_back({std::move(*count), std::move(*level), std::move(*from)});
+  return true;
 }
 
 bool Parser::take_values(std::vector<CriticalityValue>& out, std::string_view noun) {

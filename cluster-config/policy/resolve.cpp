@@ -161,6 +161,54 @@ void Resolver::limits() {
   caps_nest();
 }
 
+void Resolver::spreads() {
+  Seen seen;
+  for (const SpreadUse& use : doc_.spreads) {
+    const auto index = out_.find_class(use.service_class.text);
+    if (!index) {
+      // A class that was not understood has its own errors.
+      if (std::ranges::any_of(doc_.classes,
+                              [&](const ClassDecl& c) { return c.name.text == use.service_class.text; }))
+        continue;
+      std::vector<std::string_view> names;
+      for (const ClassRow& row : out_.classes) names.push_back(row.name.str());
+      undeclared(use.service_class, "class", names);
+      continue;
+    }
+    if (!first_use(seen, use.service_class, "spread of")) continue;
+    ClassRow& row = out_.classes[index->at()];
+    row.spread_line = use.service_class.span.line;
+    for (const auto& [quantity, field] :
+         {std::pair(&use.engines, &row.spread_engines), std::pair(&use.racks, &row.spread_racks)})
+      if (*quantity)
+        if (const auto v = value(**quantity, Dimension::count, 1, most_spread, "the number"))
+          *field = static_cast<std::uint32_t>(*v);
+    // Each rack has an engine.
+    row.spread_engines = std::max(row.spread_engines, row.spread_racks);
+  }
+}
+
+void Resolver::survivals() {
+  constexpr std::array<std::string_view, 3> levels{"rack", "cluster", "region"};
+  Seen seen;
+  for (const SurviveUse& use : doc_.survivals) {
+    const auto level = value_of<DomainLevel>(use.level.text);
+    if (!level) {
+      not_one_of(use.level, "a failure domain whose loss can be survived", levels);
+      continue;
+    }
+    const auto from = criticality(use.from);
+    // Of several at a time nothing is promised: the check would be of every set of them.
+    const auto count = value(use.count, Dimension::count, 1, 1e6, "the number of domains lost at a time");
+    if (count && *count != 1)
+      error(use.count.span, "no plan promises more than the loss of one domain at a time",
+            fmt::format("write: survive 1 {}", use.level.text));
+    if (!first_use(seen, use.level, "survival of a") || !from || !count) continue;
+    out_.limits.survive.push_back({*level, *from, use.level.span.line});
+  }
+  std::ranges::sort(out_.limits.survive, {}, &Survive::level);
+}
+
 void Resolver::caps_nest() {
   const Limits& limits = out_.limits;
   const auto report = [this](LimitKind kind, std::string_view outer, std::string_view inner) {

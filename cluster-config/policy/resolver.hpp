@@ -43,6 +43,8 @@ class Resolver {
     costs_follow_criticality();
     otherwise();
     limits();
+    spreads();
+    survivals();
     numbers();
     retry_lists();
     out_.index();
@@ -126,6 +128,8 @@ class Resolver {
   void costs_follow_criticality();
   void otherwise();
   void limits();
+  void spreads();
+  void survivals();
   void numbers();
   void retry_lists();
 

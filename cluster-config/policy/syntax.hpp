@@ -70,6 +70,16 @@ struct LimitUse {
   LimitKind kind;
   Quantity value;
 };
+/// spread CLASS >= N engines, M racks
+struct SpreadUse {
+  Word service_class;
+  std::optional<Quantity> engines, racks;
+};
+/// survive N LEVEL for criticality >= FROM
+struct SurviveUse {
+  Quantity count;
+  Word level, from;
+};
 
 struct ShedDecl {
   std::vector<Word> order;
@@ -117,6 +127,8 @@ struct Document {
   std::optional<Quantity> otherwise;
   Span end;  ///< where a missing statement is reported
   std::vector<LimitUse> limits;
+  std::vector<SpreadUse> spreads;
+  std::vector<SurviveUse> survivals;
   std::optional<ShedDecl> shed;
   std::vector<KnobUse> knobs;
   std::vector<Word> retry_on;  ///< kinds of failure and statuses

@@ -295,6 +295,30 @@ struct GroupRow {
   }
 };
 
+/// A limit of the policy that shapes more than one engine's load.
+enum class PolicyLimit : std::uint8_t { weight_cap, domain_cap, spread, survival, cache_memory };
+
+/// Where such a limit binds: the plan would be cheaper without it.
+struct LimitRow {
+  static constexpr bool columnar = true;
+  ClassIndex request_class;
+  EngineIndex engine;
+  PolicyLimit limit = PolicyLimit::weight_cap;
+  double moved = 0;
+  bool held = true;
+  static constexpr auto fields() {
+    using T = LimitRow;
+    return std::tuple{
+        field(1, "class", &T::request_class, "row of the class"),
+        field(2, "engine", &T::engine, "row of the engine"), field(3, "limit", &T::limit, "the limit"),
+        field(4, "moved", &T::moved,
+              "share of the class's requests that it moves to this engine; negative: away from it")
+            .unit("share")
+            .within(-1, 1),
+        field(5, "held", &T::held, "whether the engines that are left suffice to hold it")};
+  }
+};
+
 /// Up to which report of a router the plan has seen evidence.
 struct CoverRow {
   ProcessName router;
@@ -311,7 +335,7 @@ struct CoverRow {
 /// A verified plan as published for one cluster. Full and idempotent; the highest version wins.
 struct RoutingSnapshot {
   static constexpr MessageInfo info{21,
-                                    3,
+                                    4,
                                     "routing_snapshot",
                                     "snapshot/<cluster>/<optimizer>/",
                                     "the routing weights of one cluster, with the prices that explain them",
@@ -340,6 +364,7 @@ struct RoutingSnapshot {
   std::vector<CostRow> costs;
   double moved = 0;
   std::vector<GroupRow> groups;
+  std::vector<LimitRow> limits;
 
   static constexpr auto fields() {
     using T = RoutingSnapshot;
@@ -370,6 +395,8 @@ struct RoutingSnapshot {
             .unit("share")
             .within(0, 1),
         field(20, "groups", &T::groups, "where hot prefixes are held, sorted by class, group, engine")
+            .at_most(100'000),
+        field(21, "limits", &T::limits, "where limits of the policy bind that no engine's price shows")
             .at_most(100'000),
     };
   }
@@ -543,6 +570,16 @@ struct signalbox::EnumTable<signalbox::schema::Binding> {
       EnumRow{"health", "its health lowers its capacity"},
       EnumRow{"churn", "moving more would cost more than it gains"},
       EnumRow{"batch", "its greatest batch is full"},
+  };
+};
+template <>
+struct signalbox::EnumTable<signalbox::schema::PolicyLimit> {
+  static constexpr std::array rows{
+      EnumRow{"weight_cap", "no engine gets more than the policy's share of a class"},
+      EnumRow{"domain_cap", "no rack or cluster gets more than the policy's share of a class"},
+      EnumRow{"spread", "the class is served by as many engines and racks as the policy asks for"},
+      EnumRow{"survival", "the rest can carry the class if a failure domain is lost"},
+      EnumRow{"cache_memory", "hot prefix groups hold no more of an engine's KV memory"},
   };
 };
 template <>

@@ -1,9 +1,13 @@
 #include "optimizer/verify/verify.hpp"
 
+#include "optimizer/verify/limits.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <tuple>
 
 namespace signalbox::verify {
 namespace {
@@ -29,7 +33,8 @@ class Verifier {
       : in_(judged),
         load_(judged.table.engines.size(), 0.0),
         slowness_(load_.size(), 1.0),
-        capacity_(load_.size(), 0.0) {
+        capacity_(load_.size(), 0.0),
+        rows_{judged.policy, judged.table, capacity_, {}} {
     for (std::size_t e = 0; e < load_.size(); ++e) capacity_[e] = in_.policy.limits.load_ceiling * factor(e);
   }
 
@@ -50,6 +55,9 @@ class Verifier {
       shed_order(snapshot);
     }
     ceilings();
+    memory();
+    if (in_.policy.limits_rows())
+      check_limits(rows_, [this](Fault fault, std::string text) { found(fault, std::move(text)); });
     return std::move(violations_);
   }
 
@@ -203,6 +211,7 @@ class Verifier {
     } else if (!(std::abs(sum - 1.0) <= sum_tolerance)) {
       found(Fault::sum, fmt::format("{}: the weights of class {} sum to {:.12f}", s.cluster, name(c), sum));
     }
+    if (!plan.weights.empty() && in_.policy.limits_rows()) keep_row(s, c, plan);
   }
 
   void weight(const schema::RoutingSnapshot& s, ClassIndex c, const schema::WeightRow& row,
@@ -216,14 +225,54 @@ class Verifier {
     if (!serves(c, row.engine)) say(Fault::wrong_model, "which does not serve its model");
     if (out_of_service(row.engine.at()))
       say(Fault::out_of_service, name_of(in_.standings[row.engine.at()].state));
-    // The work of one request, after design.md section 6. The snapshot does not say what of the prompt was cached, so the context held while
-    // decoding is taken at its least: the load found here is a lower bound of the planned one.
+    load_[row.engine.at()] += plan.rate * plan.admit * row.weight * work(plan, row.engine);
+  }
+
+  /// The work of one request, from the physics of continuous batching (optimizer/model/service_curve.hpp). The snapshot does not say what of
+  /// the prompt was cached, so the context held while decoding is taken at its least: the load found here is a lower bound of the planned one.
+  double work(const ClassPlan& plan, EngineIndex e) const {
     const double context = plan.prompt_tokens + plan.output_tokens / 2;
-    const Standing& curve = in_.standings[row.engine.at()];
-    const double work = slowness_[row.engine.at()] *
-                        (plan.output_tokens * (curve.per_sequence_s + curve.per_context_token_s * context) +
-                         curve.per_prefill_token_s * plan.prompt_tokens);
-    load_[row.engine.at()] += plan.rate * plan.admit * row.weight * work;
+    const Standing& curve = in_.standings[e.at()];
+    return slowness_[e.at()] *
+           (plan.output_tokens * (curve.per_sequence_s + curve.per_context_token_s * context) +
+            curve.per_prefill_token_s * plan.prompt_tokens);
+  }
+
+  /// What the limits of whole rows are judged by.
+  void keep_row(const schema::RoutingSnapshot& s, ClassIndex c, const ClassPlan& plan) {
+    Sent sent{s.cluster, c, plan.rate * plan.admit, {}};
+    double fair = 0;
+    auto row = plan.weights.begin();
+    for (std::size_t e = 0; e < load_.size(); ++e) {
+      if (!could_use(c, EngineIndex(e))) continue;
+      while (row != plan.weights.end() && row->engine.at() < e) ++row;
+      const bool used = row != plan.weights.end() && row->engine.at() == e;
+      const double each = work(plan, EngineIndex(e));
+      sent.places.push_back(
+          {EngineIndex(e), used ? row->weight : 0, capacity_[e] / (each > 0 ? each : 1.0), each});
+      fair += sent.places.back().fair;
+    }
+    for (Place& place : sent.places) place.fair = fair > 0 ? place.fair / fair : 0;
+    if (!sent.places.empty()) rows_.sent.push_back(std::move(sent));
+  }
+
+  /// A group is held once on an engine, whichever clusters send to it.
+  void memory() {
+    std::map<std::tuple<ClassIndex, std::uint64_t, EngineIndex>, double> held;
+    for (const auto& s : in_.snapshots)
+      for (const auto& row : s.groups) {
+        double& tokens = held[{row.request_class, row.group, row.engine}];
+        tokens = std::max(tokens, row.prefix_tokens);
+      }
+    std::map<EngineIndex, double> sums;
+    for (const auto& [key, tokens] : held) sums[std::get<2>(key)] += tokens;
+    for (const auto& [e, tokens] : sums) {
+      if (e.at() >= load_.size() || in_.standings[e.at()].kv_tokens <= 0) continue;
+      const double most = in_.policy.cache.group_memory * in_.standings[e.at()].kv_tokens;
+      if (tokens > most * (1 + load_tolerance))
+        found(Fault::cache_memory, fmt::format("hot groups hold {:.0f} tokens on {}, they may hold {:.0f}",
+                                               tokens, engine(e), most));
+    }
   }
 
   bool allowed(ClassIndex c, EngineIndex e) const {
@@ -296,6 +345,7 @@ class Verifier {
   const Judged& in_;
   std::vector<double> load_, slowness_, capacity_;  ///< by EngineIndex
   std::vector<ClassPlan> plans_;                    ///< by ClassIndex, of the snapshot being judged
+  Rows rows_;
   std::vector<Violation> violations_;
 };
 

@@ -1,5 +1,6 @@
 // The last look at a plan before it is signed: does it keep the policy, by arithmetic of its own? Shares no code with the solver, so that a
-// defect there cannot excuse itself here. Not checked by this version: the policy's weight caps of domains and its churn limit.
+// defect there cannot excuse itself here. Caps, spread and survival are asked for
+// as far as the engines that are left can hold them (limits.hpp).
 #pragma once
 
 #include <span>
@@ -29,6 +30,10 @@ enum class Fault : std::uint8_t {
   floor,            ///< a class is admitted below its floor while its engines have room
   coverage,         ///< the plan rests on too small a part of the fleet
   missing_cluster,  ///< a cluster has no snapshot, or two
+  weight_cap,       ///< an engine or a domain gets more of a class than its cap
+  spread,           ///< a class is served by fewer engines or racks than the policy asks for
+  survival,         ///< the loss of a domain would leave too little for critical classes
+  cache_memory,     ///< hot prefix groups hold more of an engine's memory than they may
 };
 
 struct Violation {
@@ -41,6 +46,7 @@ struct Standing {
   HealthState state = HealthState::ready;
   double capacity_factor = 1.0;  ///< share of the capacity that may be planned
   double per_sequence_s = 0.0, per_context_token_s = 0.0, per_prefill_token_s = 0.0;
+  double kv_tokens = 0.0;  ///< KV memory; 0: unknown
 };
 
 /// Everything that a plan is judged by.
@@ -76,5 +82,9 @@ struct signalbox::EnumTable<signalbox::verify::Fault> {
       EnumRow{"floor", "a class is admitted below its floor while its engines have room"},
       EnumRow{"coverage", "the plan rests on too small a part of the fleet"},
       EnumRow{"missing_cluster", "a cluster has no snapshot, or two"},
+      EnumRow{"weight_cap", "an engine or a failure domain gets more of a class than the policy's cap"},
+      EnumRow{"spread", "a class is served by fewer engines or racks than the policy asks for"},
+      EnumRow{"survival", "the loss of a failure domain would leave too little for critical classes"},
+      EnumRow{"cache_memory", "hot prefix groups hold more of an engine's memory than the policy allows"},
   };
 };

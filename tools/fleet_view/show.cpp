@@ -232,6 +232,8 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
                {"binding"},
                {"sentence"}},
               {}};
+  Table limits{
+      "limits", {{"cluster"}, {"class"}, {"engine"}, {"limit"}, {"moved", 4}, {"held"}, {"sentence"}}, {}};
   Table costs{"costs", {{"part"}, {"cost", 3}, {"sentence"}}, {}};
   Table change{"change", {{"cluster"}, {"version"}, {"moved", 3}, {"cause"}}, {}};
   for (const auto& [cluster, heard] : view.snapshots) {
@@ -254,6 +256,11 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
                               cell(row.planned_load), cell(row.capacity),
                               cell(std::max(0.0, row.capacity - row.planned_load)), cell(row.slowness),
                               cell(name_of(row.binding)), cell(sentence_of(row.binding))});
+    for (const schema::LimitRow& row : snapshot.limits)
+      if (is_asked(row.engine))
+        limits.rows.push_back({cell(cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
+                               cell(name(row.engine)), cell(name_of(row.limit)), cell(row.moved),
+                               cell(row.held ? "yes" : "no"), cell(sentence_of(row.limit))});
     if (costs.rows.empty())  // they are the whole fleet's
       for (const schema::CostRow& row : snapshot.costs)
         costs.rows.push_back({cell(name_of(row.part)), cell(row.cost), cell(sentence_of(row.part))});
@@ -261,7 +268,7 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
         {cell(cluster.str()), version_text(snapshot.version), cell(snapshot.moved), cell(snapshot.cause)});
   }
   if (engine.empty() && only.empty()) return {weights};
-  return {weights, price, lost, costs, change};
+  return {weights, price, lost, limits, costs, change};
 }
 
 std::vector<Table> show_calibration(const FleetView& view, Instant now) {

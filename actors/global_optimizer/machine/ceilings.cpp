@@ -1,6 +1,7 @@
 #include "actors/global_optimizer/machine/ceilings.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -15,13 +16,17 @@ namespace {
 constexpr double tolerance = 1e-7;
 constexpr int halvings = 40;
 
-double ceiling(const Facts& facts, std::size_t e) {
-  return facts.policy->limits.load_ceiling * facts.fleet.engines[e].availability;
+/// By cluster and class: the tokens that a request holds while it is decoded, the cached ones too.
+std::map<std::pair<ClusterName, ClassIndex>, double> contexts_of(const Facts& facts) {
+  std::map<std::pair<ClusterName, ClassIndex>, double> out;
+  for (const optimizer::TrafficState& t : facts.fleet.traffic)
+    out[{facts.table->clusters[t.cluster.at()].name, t.service_class}] = t.shape.context_tokens;
+  return out;
 }
 
-double work_of(const Facts& facts, const schema::AdmitRow& row, EngineIndex e) {
-  const optimizer::RequestShape shape{row.prompt_tokens, row.output_tokens,
-                                      row.prompt_tokens + row.output_tokens / 2};
+double work_with(const Facts& facts, const schema::AdmitRow& row, double context, EngineIndex e) {
+  const double least = row.prompt_tokens + row.output_tokens / 2;
+  const optimizer::RequestShape shape{row.prompt_tokens, row.output_tokens, std::max(context, least)};
   return optimizer::work_s(facts.fleet.engines[e.at()].step, shape);
 }
 
@@ -73,7 +78,7 @@ class Refusing {
     std::set<std::size_t> out;
     const auto load = loads_of(plan_, facts_);
     for (std::size_t e = 0; e < load.size(); ++e)
-      if (load[e] > ceiling(facts_, e) * (1 + tolerance)) out.insert(pools_.of(e));
+      if (load[e] > load_ceiling(facts_, EngineIndex(e)) * (1 + tolerance)) out.insert(pools_.of(e));
     return out;
   }
   bool too_much(std::size_t pool) const { return pools_with_too_much().contains(pool); }
@@ -112,15 +117,36 @@ class Refusing {
 
 }  // namespace
 
+double load_ceiling(const Facts& facts, EngineIndex e) {
+  return facts.policy->limits.load_ceiling * facts.fleet.engines[e.at()].availability;
+}
+
+double work_of(const Facts& facts, const schema::AdmitRow& row, EngineIndex e) {
+  return work_with(facts, row, 0, e);
+}
+
+void share_fairly(std::vector<Share>& row, const Facts& facts, const schema::AdmitRow& kind) {
+  double sum = 0;
+  for (Share& share : row) {
+    // A class of which nothing is known yet goes by engine time alone.
+    const double work = work_of(facts, kind, share.engine);
+    sum += share.fair = load_ceiling(facts, share.engine) / (work > 0 ? work : 1.0);
+  }
+  for (Share& share : row) share.fair = sum > 0 ? share.fair / sum : 0;
+}
+
 std::vector<double> loads_of(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts) {
   std::vector<double> out(facts.fleet.engines.size(), 0.0);
+  const auto contexts = contexts_of(facts);
   for (const auto& snapshot : plan)
     for (const auto& row : snapshot.weights) {
       const auto admit = std::find_if(snapshot.admits.begin(), snapshot.admits.end(),
                                       [&](const auto& a) { return a.request_class == row.request_class; });
-      if (admit != snapshot.admits.end())
-        out[row.engine.at()] +=
-            admit->planned_rps * admit->admit * row.weight * work_of(facts, *admit, row.engine);
+      if (admit == snapshot.admits.end()) continue;
+      const auto context = contexts.find({snapshot.cluster, row.request_class});
+      out[row.engine.at()] +=
+          admit->planned_rps * admit->admit * row.weight *
+          work_with(facts, *admit, context == contexts.end() ? 0 : context->second, row.engine);
     }
   return out;
 }

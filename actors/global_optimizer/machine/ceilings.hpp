@@ -3,10 +3,20 @@
 
 #include <vector>
 
+#include "actors/global_optimizer/machine/caps.hpp"
 #include "actors/global_optimizer/machine/planner.hpp"
 #include "messages/schema/plan.hpp"
 
 namespace signalbox::global_optimizer {
+
+/// What the policy lets a plan ask of an engine, in s/s.
+double load_ceiling(const Facts& facts, EngineIndex e);
+/// Work of one request there as far as a snapshot's row says, in s: what the verifier counts, which does not know the cached part of the
+/// context.
+double work_of(const Facts& facts, const schema::AdmitRow& row, EngineIndex e);
+
+/// Sets Share::fair: by how many requests of this kind the engines can serve, which are none for those out of service.
+void share_fairly(std::vector<Share>& row, const Facts& facts, const schema::AdmitRow& kind);
 
 /// Engine time asked of each engine by all clusters, by EngineIndex, in s/s.
 std::vector<double> loads_of(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts);

@@ -4,6 +4,7 @@
 
 #include "actors/global_optimizer/machine/caps.hpp"
 #include "actors/global_optimizer/machine/ceilings.hpp"
+#include "actors/global_optimizer/machine/survive.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -15,11 +16,12 @@ double room_of(const Facts& facts, EngineIndex e) {
 }
 
 std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::WeightRow>& before,
-                                        const Facts& facts) {
+                                        const Facts& facts, const schema::AdmitRow* admit,
+                                        std::vector<schema::LimitRow>& binding) {
   std::vector<Share> row;
   double kept = 0;
   for (const EngineIndex e : facts.allowed[c.at()]) {
-    Share share{e, 0, room_of(facts, e)};
+    Share share{.engine = e, .room = room_of(facts, e)};
     const auto old = std::find_if(before.begin(), before.end(),
                                   [&](const auto& w) { return w.request_class == c && w.engine == e; });
     if (old != before.end() && share.room > 0) share.weight = old->weight;
@@ -30,7 +32,8 @@ std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::
   for (const Share& share : row) room += share.room;
   if (kept <= 0 && room <= 0) return {};
   for (Share& share : row) share.weight = kept > 0 ? share.weight / kept : share.room / room;
-  hold_caps(row, *facts.table, facts.policy->limits);
+  share_fairly(row, facts, admit ? *admit : schema::AdmitRow{});
+  hold_row(row, *facts.table, *facts.policy, c, binding);
   std::vector<schema::WeightRow> out;
   for (const Share& share : row) {
     if (share.weight <= 0) continue;
@@ -72,14 +75,18 @@ std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     held.covers = facts.covers;
     held.weights.clear();
     held.groups.clear();
+    held.limits.clear();
     for (std::size_t c = 0; c < facts.allowed.size(); ++c) {
-      const auto row = held_row(ClassIndex(c), before->weights, facts);
+      const auto known = std::ranges::find(held.admits, ClassIndex(c), &schema::AdmitRow::request_class);
+      const auto row = held_row(ClassIndex(c), before->weights, facts,
+                                known == held.admits.end() ? nullptr : &*known, held.limits);
       held.weights.insert(held.weights.end(), row.begin(), row.end());
       for (auto& admit : held.admits)
         if (row.empty() && admit.request_class == ClassIndex(c)) admit.admit = 0;
     }
     out.push_back(std::move(held));
   }
+  hold_survival(out, facts);
   refuse_what_is_too_much(out, facts);
   restate_prices(out, facts);
   return out;

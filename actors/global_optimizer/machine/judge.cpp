@@ -14,7 +14,8 @@ std::vector<verify::Standing> standings_of(const Facts& facts) {
   std::vector<verify::Standing> out;
   for (std::size_t e = 0; e < facts.fleet.engines.size(); ++e) {
     const optimizer::EngineState& engine = facts.fleet.engines[e];
-    out.push_back({facts.health[e], engine.availability, engine.step.b_s, engine.step.k_s, engine.step.c_s});
+    out.push_back({facts.health[e], engine.availability, engine.step.b_s, engine.step.k_s, engine.step.c_s,
+                   engine.kv_tokens});
   }
   return out;
 }

@@ -19,7 +19,8 @@ constexpr Duration react =
 constexpr int listen_share = 5;  ///< a leader that hears too little looks again after this share of a period
 constexpr std::uint64_t most_failed_solves = 3;
 constexpr auto plan_alert = kit::AlertName::plan_held, coverage_alert = kit::AlertName::coverage_low,
-               refused_alert = kit::AlertName::plan_refused, off_alert = kit::AlertName::plan_off;
+               refused_alert = kit::AlertName::plan_refused, off_alert = kit::AlertName::plan_off,
+               limit_alert = kit::AlertName::limit_not_held;
 
 std::uint64_t number_in(const std::string& text) {
   std::uint64_t out = 0;
@@ -214,7 +215,8 @@ void Machine::stepped_down(std::string why, Instant now, Effects& effects) {
   stand_by(Duration::zero(), now);
   effects.note("stepped_down", std::move(why));
   holding_ = false;
-  for (const auto name : {plan_alert, coverage_alert, refused_alert, off_alert}) alerts_.clear(name, effects);
+  for (const auto name : {plan_alert, coverage_alert, refused_alert, off_alert, limit_alert})
+    alerts_.clear(name, effects);
 }
 
 void Machine::resign(std::string_view why, Instant now, Effects& effects) {
@@ -310,9 +312,10 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   if (flight.rehearsal) return rehearsed(std::move(flight), input, now, effects);
   if (const auto* failed = std::get_if<SolveFailed>(&input))
     return solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
-  optimizer::KeptPlan kept =
-      optimizer::keep_in_force(flight.built.problem, std::get<SolveDone>(input).plan,
-                               least_gain * flight.facts.policy->objective.weights.churn);
+  const optimizer::Plan fresh =
+      within_limits(flight.facts, flight.built, std::get<SolveDone>(input).plan, options_.period);
+  optimizer::KeptPlan kept = optimizer::keep_in_force(
+      flight.built.problem, fresh, least_gain * flight.facts.policy->objective.weights.churn);
   optimizer::Plan& plan = kept.plan;
   auto snapshots = snapshots_of(flight.facts, flight.built, plan, options_.period);
   placer_.add_groups(flight.facts, flight.built, plan, demand_, now, snapshots);
@@ -363,27 +366,10 @@ Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Fa
   if (const auto verified = options_.verify(snapshots, facts, heard); !verified) return verified;
   ++sequence_;
   alerts_.clear(refused_alert, effects);
+  say_limits_not_held(snapshots, facts, now, effects);
   for (const auto& snapshot : snapshots) effects.say(snapshot);
   in_force_ = std::move(snapshots);
   return {};
-}
-
-/// Only a leader's plans are in force.
-void Machine::calibrate(Instant now, Effects& effects) {
-  if (!election_ || !election_->leads()) return calibration_.clear();
-  auto window = calibration_.close(now);
-  if (!window) return;
-  last_calibration_ = *window;
-  if (calibration_.off())
-    alerts_.raise(
-        off_alert,
-        fmt::format("requests took {:.2f} times as long as plans expected, {} windows in a row; engines are "
-                    "loaded up to {:.0f} % of the policy's ceiling",
-                    window->ratio, window->windows_off, 100 * window->headroom),
-        options_.id.str(), now, effects);
-  else
-    alerts_.clear(off_alert, effects);
-  effects.say(*std::move(window));
 }
 
 void Machine::say_keep_alive(Instant now, Effects& effects) {

@@ -132,6 +132,8 @@ class Machine {
   void hold(const Facts& facts, double coverage, Instant now, Effects& effects);
   Status publish(std::vector<schema::RoutingSnapshot> snapshots, const Facts& facts, double coverage,
                  std::string cause, Instant now, Effects& effects);
+  void say_limits_not_held(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts, Instant now,
+                           Effects& effects);
   void say_keep_alive(Instant now, Effects& effects);
   void calibrate(Instant now, Effects& effects);
   double coverage(Instant now) const;

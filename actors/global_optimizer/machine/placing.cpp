@@ -61,8 +61,8 @@ class Builder {
     optimizer::PlacementProblem out;
     for (std::size_t e = 0; e < built_.problem.engines.size(); ++e) {
       const double kv = facts_.fleet.engines[e].kv_tokens;
-      out.engines.push_back(
-          {built_.problem.engines[e].curve, plan_.load[e], kv > 0 ? Placer::memory_share * kv : 1e15, 0});
+      out.engines.push_back({built_.problem.engines[e].curve, plan_.load[e],
+                             kv > 0 ? facts_.policy->cache.group_memory * kv : 1e15, 0});
     }
     for (std::size_t s = 0; s < built_.problem.sources.size(); ++s) {
       const optimizer::Source& source = built_.problem.sources[s];
@@ -158,6 +158,33 @@ void add_rows(const Part& part, const Group& group, const optimizer::PlacementRo
                      std::clamp(flow[i] / there, 0.0, 1.0), group.rate_per_s, more_at});
 }
 
+/// Where groups would be held too, if memory were no limit: by group, engines.
+std::vector<std::vector<EngineIndex>> kept_out_by_memory(const optimizer::PlacementProblem& problem,
+                                                         const optimizer::Placement& placement) {
+  std::vector<double> free;
+  for (const auto& engine : problem.engines) free.push_back(engine.memory_tokens);
+  for (std::size_t g = 0; g < placement.holders.size(); ++g)
+    for (const EngineIndex e : placement.holders[g]) free[e.at()] -= problem.group_tokens[g];
+  optimizer::PlacementProblem roomy = problem;
+  bool full = false;
+  for (const optimizer::PlacementRow& row : problem.rows)
+    for (const PlacementOption& option : row.options) {
+      const EngineIndex e = option.engine;
+      if (problem.group_tokens[row.group] <= free[e.at()]) continue;
+      if (std::ranges::binary_search(placement.holders[row.group], e)) continue;
+      roomy.engines[e.at()].memory_tokens = 1e15;
+      full = true;
+    }
+  std::vector<std::vector<EngineIndex>> out(placement.holders.size());
+  if (!full) return out;
+  const optimizer::Placement better = optimizer::place(roomy, placement.holders, Placer::least_gain);
+  for (std::size_t g = 0; g < out.size(); ++g)
+    for (const EngineIndex e : better.holders[g])
+      if (!std::ranges::binary_search(placement.holders[g], e) && problem.group_tokens[g] > free[e.at()])
+        out[g].push_back(e);
+  return out;
+}
+
 }  // namespace
 
 void Placer::add_groups(const Facts& facts, const optimizer::BuiltProblem& built, const optimizer::Plan& plan,
@@ -185,6 +212,11 @@ void Placer::add_groups(const Facts& facts, const optimizer::BuiltProblem& built
              placement.holders[part.group], more_at[part.group],
              snapshots[facts.fleet.traffic[part.source].cluster.at()].groups);
   }
+  const auto kept_out = kept_out_by_memory(problem, placement);
+  for (const Part& part : builder.parts())
+    for (const EngineIndex e : kept_out[part.group])
+      snapshots[facts.fleet.traffic[part.source].cluster.at()].limits.push_back(
+          {builder.groups()[part.group].key.first, e, schema::PolicyLimit::cache_memory, 0, true});
   for (auto& snapshot : snapshots)
     std::ranges::sort(snapshot.groups, {}, [](const schema::GroupRow& row) {
       return std::tuple(row.request_class, row.group, row.engine);

@@ -17,8 +17,7 @@ class Placer {
   static constexpr std::size_t most_groups = 16;  ///< those that save most
   static constexpr std::size_t most_options =
       8;  ///< engines looked at for a group in a cluster: the cheapest, and those that hold it
-  static constexpr double memory_share = 0.5;  ///< of an engine's KV memory that groups may hold
-  static constexpr double least_gain = 0.01;   ///< of what the groups cost: else nothing changes
+  static constexpr double least_gain = 0.01;  ///< of what the groups cost: else nothing changes
 
   /// Adds the rows of all groups to the clusters' snapshots, which are in the table's order. Nothing without groups.
   void add_groups(const Facts& facts, const optimizer::BuiltProblem& built, const optimizer::Plan& plan,

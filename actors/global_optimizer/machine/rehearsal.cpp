@@ -38,7 +38,10 @@ void Machine::compare(const InFlight& flight, const optimizer::Plan& plan, Insta
       std::none_of(sources.begin(), sources.end(), [](const auto& s) { return s.demand_per_s > 0; });
   const double tolerance = standby_tolerance * least_gain * flight.facts.policy->objective.weights.churn;
   const bool agrees =
-      idle || tolerance <= 0 || optimizer::keep_in_force(flight.built.problem, plan, tolerance).stands;
+      idle || tolerance <= 0 ||
+      optimizer::keep_in_force(flight.built.problem,
+                               within_limits(flight.facts, flight.built, plan, options_.period), tolerance)
+          .stands;
   differing_ = agrees ? 0 : differing_ + 1;
   alerts_.set(differing_ >= many_differing, kit::AlertName::plans_diverged,
               fmt::format("by its own plan, made {} times, {} would have moved weights that {} leaves",

@@ -6,6 +6,8 @@
 
 #include "actors/global_optimizer/machine/caps.hpp"
 #include "actors/global_optimizer/machine/ceilings.hpp"
+#include "actors/global_optimizer/machine/restate.hpp"
+#include "actors/global_optimizer/machine/survive.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -27,6 +29,7 @@ constexpr double no_cost_s = 1e-9;
 /// One source's row before it is written down.
 struct Row {
   std::vector<Share> shares;        ///< one for each allowed engine, ascending
+  std::vector<double> solved;       ///< beside it: the weights before the policy's limits
   std::vector<double> reduced_s;    ///< beside it; infinite without a pair
   std::vector<double> less_loaded;  ///< beside it
 };
@@ -62,8 +65,11 @@ class Writer {
     const double admit = optimizer::admit_fraction(problem_, plan_, source);
     out.admits.push_back(admitted(c, admit, expected));
     Row row = planned(source);
-    hold_caps(row.shares, *facts_.table, facts_.policy->limits);
+    for (const Share& share : row.shares) row.solved.push_back(share.weight);
+    share_fairly(row.shares, facts_, out.admits.back());
+    hold_row(row.shares, *facts_.table, *facts_.policy, c, out.limits);
     normalise(row.shares);
+    charge(source, admit, row);
     cut_small(source, admit, row.shares);
     for (const Share& share : row.shares)
       if (share.weight > 0)
@@ -98,12 +104,15 @@ class Writer {
     double sum = 0;
     std::size_t pair = s.first_pair;
     for (const EngineIndex e : facts_.allowed[c.at()]) {
-      Share share{e, 0, free_rate(source, e)};
+      Share share{.engine = e, .room = free_rate(source, e)};
       double reduced = std::numeric_limits<double>::infinity(), relief = not_even_idle;
       if (pair < s.first_pair + s.pair_count && problem_.pairs[pair].engine == e) {
         share.weight = optimizer::weight(problem_, plan_, source, PairIndex(pair));
         reduced = optimizer::reduced_cost_s(problem_, plan_, source, PairIndex(pair));
         relief = optimizer::less_loaded(problem_, plan_, source, PairIndex(pair)).value_or(not_even_idle);
+        share.dearer_s = std::max(0.0, reduced);
+        if (const double rate = s.demand_per_s - plan_.shed_per_s[source.at()]; rate > 0)
+          share.most = std::max(0.0, room_[e.at()]) / work(source, e) / rate;
         ++pair;
       }
       sum += share.weight;
@@ -155,15 +164,25 @@ class Writer {
     const optimizer::EngineState& engine = facts_.fleet.engines[e.at()];
     const double ceiling = problem_.engines[e.at()].curve.ceiling;
     if (engine.availability <= 0 || ceiling <= 0) return 0;
-    const double work =
-        std::max(optimizer::work_s(engine.step, facts_.fleet.traffic[source.at()].shape), 1e-9);
-    return std::max(ceiling - plan_.load[e.at()], 0.05 * ceiling) / work;
+    return std::max(ceiling - plan_.load[e.at()], 0.05 * ceiling) / work(source, e);
+  }
+  double work(SourceIndex source, EngineIndex e) const {
+    return std::max(
+        optimizer::work_s(facts_.fleet.engines[e.at()].step, facts_.fleet.traffic[source.at()].shape), 1e-9);
   }
 
   static void normalise(std::vector<Share>& shares) {
     double sum = 0;
     for (const Share& share : shares) sum += share.weight;
     for (Share& share : shares) share.weight = sum > 0 ? share.weight / sum : 0;
+  }
+
+  /// What limits have moved takes room from the rows that follow.
+  void charge(SourceIndex source, double admit, const Row& row) {
+    const double rate = facts_.fleet.traffic[source.at()].demand_per_s * admit;
+    for (std::size_t i = 0; i < row.shares.size(); ++i)
+      room_[row.shares[i].engine.at()] -=
+          rate * (row.shares[i].weight - row.solved[i]) * work(source, row.shares[i].engine);
   }
 
   /// Gives small weights to the rest of the row, if the engines there have room for it.
@@ -287,8 +306,16 @@ std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const opti
         writer.add_source(SourceIndex(s), out.back());
     out.back().moved = writer.take_moved();
   }
+  hold_survival(out, facts);
   refuse_what_is_too_much(out, facts);
+  restate(out, facts, built, plan);
   return out;
+}
+
+optimizer::Plan within_limits(const Facts& facts, const optimizer::BuiltProblem& built,
+                              const optimizer::Plan& plan, Duration period) {
+  if (!facts.policy->limits_rows()) return plan;
+  return published_plan(snapshots_of(facts, built, plan, period), facts, built, plan);
 }
 
 }  // namespace signalbox::global_optimizer

@@ -18,6 +18,7 @@ enum class AlertName : std::uint8_t {
   term_not_kept,
   plan_off,
   plans_diverged,
+  limit_not_held,
   coordination_lost,
   // of health-monitors
   engines_out,
@@ -65,6 +66,9 @@ inline constexpr std::array alert_kinds{
     AlertKind{"plans-diverged", schema::Severity::warning, "routing",
               "a standby that hears the same fleet would plan otherwise than the leader",
               "signalbox inspect leader"},
+    AlertKind{"limit-not-held", schema::Severity::warning, "policy",
+              "the engines that are left do not suffice to hold a limit of the policy",
+              "signalbox inspect weights"},
     AlertKind{"coordination-lost", schema::Severity::critical, "platform",
               "an optimizer does not reach etcd, by which leaders are made", "signalbox inspect leader"},
     AlertKind{"engines-out", schema::Severity::warning, "engines", "engines are suspect or gone",

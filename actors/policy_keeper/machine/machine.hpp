@@ -16,7 +16,7 @@ namespace signalbox::policy_keeper {
 struct PolicyText {
   std::string text;
 };
-/// The policy file could not be read.
+/// The policy file could not be read, or asks of the fleet what it cannot do.
 struct PolicyUnreadable {
   std::string error;
 };

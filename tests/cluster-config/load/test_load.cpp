@@ -42,3 +42,29 @@ otherwise reject 403
   const std::string report = render(match(*config, *compiled), "laptop.toml");
   tests::check_golden(tests::source_path("tests/cluster-config/load/mismatch.txt"), report);
 }
+
+// Virginia's two engines with m-large and two with m-small share a rack here; a third m-small stands in Dublin.
+BOOST_AUTO_TEST_CASE(limits_that_the_whole_fleet_cannot_keep_are_mistakes) {
+  auto config = load_config(tests::source_path("cluster-config/examples/two-regions.toml").string());
+  BOOST_REQUIRE(config.has_value());
+  for (Engine& engine : config->engines)
+    if (engine.cluster.str() == "virginia") engine.rack = DomainName("virginia-r1");
+  const auto report = [&](const std::string& limits) {
+    const auto compiled = policy::compile_text(
+        "policy p version 1\nmodels { m-small  m-large }\n"
+        "topology { zone EU { region eu-west, eu-north } zone US { region us-east } }\n"
+        "class a { tenants *  model m-large  criticality critical  residency zone US }\n"
+        "class b { tenants *  model m-small  criticality standard  residency any }\n"
+        "otherwise reject 403\nlimits {\n" +
+            limits + "\n}\n",
+        "p.policy");
+    BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().text()));
+    return render(match_limits(*config, *compiled), "two-regions.toml");
+  };
+  tests::check_golden(
+      tests::source_path("tests/cluster-config/load/limits.txt"),
+      report("spread a >= 2 engines\nspread b >= 4 engines, 2 racks") +
+          report("spread b >= 3 racks, 3 engines") + report("weight(engine) <= 0.3\nweight(rack) <= 0.4") +
+          report("survive 1 region for criticality >= standard\nsurvive 1 rack for criticality >= critical"));
+  BOOST_TEST(report("spread a >= 2 engines\nspread b >= 3 engines, 2 racks").empty());
+}

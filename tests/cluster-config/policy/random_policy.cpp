@@ -161,7 +161,11 @@ std::string text_of(const PlainPolicy& policy, Rng& rng) {
   for (const PlainClass& c : policy.classes) out += class_text(c, rng);
   out += fmt::format("otherwise{}reject {}\n", gap(rng), policy.otherwise);
   if (rng.chance(0.5))
-    out += "limits { weight(engine) <= 55% load( engine )<=0.7*capacity # hot\n in_flight(engine) <= 33 }\n";
+    out += "limits { weight(engine) <= 55% load( engine )<=0.7*capacity # hot\n in_flight(engine) <= 33" +
+           gap(rng) +
+           "spread c0>=3 engines,2 racks\nsurvive 1 region for criticality >= standard\n survive 1 rack for "
+           "criticality >= critical }\n";
+  if (rng.chance(0.5)) out += "cache groups 12.5%" + gap(rng) + "of memory\n";
   if (rng.chance(0.5)) out += "retry burst 7" + gap(rng) + "ratio 12.5% on connect, 503 not on nothing\n";
   if (rng.chance(0.5))
     out +=

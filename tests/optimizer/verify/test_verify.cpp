@@ -152,3 +152,101 @@ BOOST_AUTO_TEST_CASE(a_hold_plan_needs_no_coverage) {
   for (auto& s : c.snapshots) s.kind = schema::PlanKind::hold;
   BOOST_TEST(c.judge().empty());
 }
+
+// The policy above has `limits` already: these come with a policy that says them there.
+namespace {
+
+struct Limited : Case {
+  explicit Limited(const std::string& limits) {
+    std::string text = policy_text;
+    const std::string said = "load(engine) <= 0.85 * capacity";
+    text.replace(text.find(said), said.size(), said + "\n" + limits + "\n");
+    auto compiled = policy::compile(text);
+    BOOST_REQUIRE_MESSAGE(compiled.policy.has_value(), policy::render(compiled.errors, text, "test"));
+    policy = *compiled.policy;
+    for (auto& s : snapshots) s.policy = policy.hash;
+  }
+  std::vector<Fault> faults() const {
+    std::vector<Fault> out;
+    for (const auto& violation : judge()) {
+      BOOST_TEST_MESSAGE(violation.text);
+      out.push_back(violation.fault);
+    }
+    return out;
+  }
+  void lose(std::size_t e) {
+    standings[e].state = HealthState::gone;
+    for (auto& s : snapshots) s.prices[e].planned_load = 0;
+  }
+  /// The first cluster's row of `base` on the three engines.
+  void base(double a, double b, double c) {
+    auto& weights = snapshots[0].weights;
+    weights = {row(0, 0, 0.5), row(0, 1, 0.5)};
+    for (const auto& [engine, weight] : {std::pair(0, a), std::pair(1, b), std::pair(2, c)})
+      if (weight > 0) weights.push_back(row(1, static_cast<std::size_t>(engine), weight));
+    weights.push_back(row(2, 2, 1.0));
+  }
+};
+
+const std::vector<Fault> none;
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(caps_are_judged_while_the_engines_that_are_left_can_keep_them) {
+  Limited engine("weight(engine) <= 0.75");
+  BOOST_TEST((engine.faults() == none));  // `other` has but one engine
+  engine.base(0.2, 0, 0.8);
+  BOOST_TEST((engine.faults() == std::vector{Fault::weight_cap}));
+  engine.lose(1);  // gold has but one
+  engine.snapshots[0].weights[0].weight = 1;
+  engine.snapshots[0].weights.erase(engine.snapshots[0].weights.begin() + 1);
+  engine.snapshots[1].weights[0].weight = 1;
+  engine.snapshots[1].weights.erase(engine.snapshots[1].weights.begin() + 1);
+  BOOST_TEST((engine.faults() == std::vector{Fault::weight_cap}));  // of base, which has two
+  engine.lose(0);
+  for (auto& s : engine.snapshots)
+    s.weights = {Case::row(1, 2, 1.0), Case::row(2, 2, 1.0)}, s.admits[0].admit = 0;
+  BOOST_TEST((engine.faults() == none));
+  Limited cluster("weight(cluster) <= 0.8");
+  BOOST_TEST((cluster.faults() == none));
+  cluster.base(0.5, 0.4, 0.1);
+  BOOST_TEST((cluster.faults() == std::vector{Fault::weight_cap}));
+}
+
+BOOST_AUTO_TEST_CASE(spread_is_judged_while_there_are_engines_enough) {
+  Limited limited("spread base >= 3 engines, 3 racks");
+  BOOST_TEST((limited.faults() == std::vector{Fault::spread, Fault::spread}));
+  for (auto& s : limited.snapshots)
+    s.weights = {Case::row(0, 0, 0.5),  Case::row(0, 1, 0.5), Case::row(1, 0, 0.25),
+                 Case::row(1, 1, 0.05), Case::row(1, 2, 0.7), Case::row(2, 2, 1.0)};
+  BOOST_TEST((limited.faults() == none));
+  limited.base(0.25, 0.04, 0.71);
+  BOOST_TEST((limited.faults() == std::vector{Fault::spread}));
+  limited.table.engines[0].rack = limited.table.engines[1].rack = DomainName("r");
+  BOOST_TEST((limited.faults() == none));  // no third rack
+}
+
+BOOST_AUTO_TEST_CASE(survival_is_judged_while_going_by_capacity_would_survive) {
+  Limited limited("survive 1 rack for criticality >= sheddable");
+  limited.snapshots[0].admits[1].planned_rps = 40;
+  limited.base(1.0 / 3, 1.0 / 3, 1 - 2.0 / 3);
+  BOOST_TEST((limited.faults() == none));
+  limited.base(0, 0.6, 0.4);  // were the second lost, the third would get all
+  BOOST_TEST((limited.faults() == std::vector{Fault::survival}));
+  limited.snapshots[0].admits[1].planned_rps = 50;
+  limited.base(0.3, 0.35, 0.35);  // however it is divided, it is too much for two
+  BOOST_TEST((limited.faults() == none));
+}
+
+BOOST_AUTO_TEST_CASE(memory_of_hot_groups_is_judged_where_it_is_known) {
+  Limited limited("");
+  for (auto& s : limited.snapshots) {
+    s.groups.push_back({ClassIndex(1), 7, 600, EngineIndex(0), 1, 1, 0});
+    s.groups.push_back({ClassIndex(1), 8, 500, EngineIndex(0), 1, 1, 0});
+  }
+  BOOST_TEST((limited.faults() == none));
+  limited.standings[0].kv_tokens = 2200;
+  BOOST_TEST((limited.faults() == none));  // both clusters mean the same two
+  limited.standings[0].kv_tokens = 2100;
+  BOOST_TEST((limited.faults() == std::vector{Fault::cache_memory}));
+}

@@ -107,6 +107,7 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
   FleetView view;
   hear(view, "o1", table(), at(1s));
   auto s = snapshot(1, 0.25);
+  s.limits = {{ClassIndex(0), EngineIndex(1), schema::PolicyLimit::spread, 0.05, true}};
   s.prices = {{EngineIndex(1), 0.5, 0.7, 0.8, 1.0, schema::Binding::capacity}};
   s.runners_up = {{ClassIndex(2), EngineIndex(1), 0.125, schema::LosingReason::dearer, 0.25}};
   s.costs = {{schema::CostPart::network, 1.5}};
@@ -130,6 +131,11 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
       "if 125 ms "
       "nearer or 25 % less loaded\n"
       "\n"
+      "limits\n"
+      "cluster  class  engine  limit    moved  held  sentence\n"
+      "west     #0     e2      spread  0.0500  yes   the class is served by as many engines and racks as the "
+      "policy asks for\n"
+      "\n"
       "costs\n"
       "part      cost  sentence\n"
       "network  1.500  round trips from clusters to engines\n"
@@ -138,6 +144,6 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
       "cluster  version  moved  cause\n"
       "west     3@o1.1   0.125  e2 is degraded\n");
   BOOST_CHECK(show_weights(view, at(1s), EngineName("e1")).front().rows.empty());
-  BOOST_CHECK_EQUAL(show_weights(view, at(1s), {}, ClusterName("west")).size(), 5u);
+  BOOST_CHECK_EQUAL(show_weights(view, at(1s), {}, ClusterName("west")).size(), 6u);
   BOOST_CHECK(show_weights(view, at(1s), {}, ClusterName("east")).front().rows.empty());
 }

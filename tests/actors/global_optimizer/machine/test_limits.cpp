@@ -1,7 +1,10 @@
 // Each limit of the policy where it binds: what is published holds it, and says so.
 #include <algorithm>
+#include <set>
 
+#include "actors/global_optimizer/machine/hold.hpp"
 #include "actors/global_optimizer/machine/judge.hpp"
+#include "actors/global_optimizer/machine/restate.hpp"
 #include "actors/global_optimizer/machine/snapshots.hpp"
 #include "tests/actors/global_optimizer/machine/planned.hpp"
 
@@ -11,20 +14,30 @@ using namespace signalbox::global_optimizer::testing;
 
 namespace {
 
+using optimizer::Plan;
+
 const ClusterName east("east");
 
 /// The small fleet under a policy with these lines more, asked for so many requests a second in the east.
 struct World {
-  World(const std::string& lines, double rate_per_s, schema::FleetTable fleet = tests::small_table()) {
+  World(const std::string& lines, double rate_per_s, schema::FleetTable fleet = tests::small_table(),
+        double sheddable_per_s = 0) {
     auto compiled = policy::compile_text(tests::small_policy_text() + lines, "test.policy");
     BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().text()));
     policy = shared_policy(*std::move(compiled));
     table = shared_table(std::move(fleet));
     DemandBook demand;
     Instant now = instant_at(1s);
-    for (int i = 0; i < 60; ++i)
-      demand.hear(report_of(east, policy->hash, static_cast<std::uint64_t>(rate_per_s / 2), 400, 100),
-                  policy->hash, now += 500ms);
+    for (int i = 0; i < 60; ++i) {
+      auto report = report_of(east, policy->hash, static_cast<std::uint64_t>(rate_per_s / 2), 400, 100);
+      report.rows.push_back(report.rows.front());
+      report.rows[1].request_class = ClassIndex(1);
+      const auto count = static_cast<std::uint64_t>(sheddable_per_s / 2);
+      report.rows[1].offered = report.rows[1].finished = count;
+      report.rows[1].prompt_tokens = count * 400, report.rows[1].output_tokens = count * 100;
+      if (count == 0) report.rows.pop_back();
+      demand.hear(report, policy->hash, now += 500ms);
+    }
     planned = solve_for(gather(table, policy, {}, demand, {}, now));
     snapshots = snapshots_of(planned.facts, planned.built, planned.plan, 1s);
     const Status judged = judge(snapshots, planned.facts, 1.0);
@@ -40,21 +53,60 @@ struct World {
       if (row.request_class == ClassIndex(0) && row.engine.at() == engine) return row.weight;
     return 0;
   }
+  /// Engines to which a limit moves something of the critical class.
+  std::set<std::size_t> moved_to(schema::PolicyLimit limit) const {
+    std::set<std::size_t> out;
+    for (const auto& row : of_east().limits)
+      if (row.limit == limit && row.request_class == ClassIndex(0) && row.moved > 0 && row.held)
+        out.insert(row.engine.at());
+    return out;
+  }
+  bool holds(schema::PolicyLimit limit) const {
+    return std::ranges::none_of(of_east().limits,
+                                [&](const auto& row) { return row.limit == limit && !row.held; });
+  }
+  /// What the verifier says of this plan under another policy's limits.
+  std::string refused_under(const World& other) const {
+    auto plan = snapshots;
+    for (auto& s : plan) s.policy = other.policy->hash;
+    Facts facts = planned.facts;
+    facts.policy = other.policy;
+    const Status judged = judge(plan, facts, 1.0);
+    return judged ? "" : judged.error().text();
+  }
+  /// The published certificate is one of what is published.
+  void has_honest_certificate() const {
+    const Plan now = published_plan(snapshots, planned.facts, planned.built, planned.plan);
+    const schema::RoutingSnapshot& s = of_east();
+    BOOST_TEST(s.objective == now.certificate.objective, boost::test_tools::tolerance(1e-9));
+    BOOST_TEST(s.lower_bound == planned.plan.certificate.lower_bound);
+    BOOST_TEST(s.objective >= s.lower_bound);
+    BOOST_TEST(s.gap == (s.objective - s.lower_bound) / s.lower_bound, boost::test_tools::tolerance(1e-6));
+  }
   kit::PolicyPtr policy;
   kit::TablePtr table;
   Planned planned;
   std::vector<schema::RoutingSnapshot> snapshots;
 };
 
-/// A and b stand in one rack.
-schema::FleetTable one_rack() {
+/// C is so far that nobody goes there who need not.
+schema::FleetTable far_c() {
   schema::FleetTable out = tests::small_table();
+  for (schema::LinkRow& link : out.links) link.rtt_s = 20;
+  out.content = kit::content_of(out);
+  return out;
+}
+
+/// A and b stand in one rack.
+schema::FleetTable one_rack(schema::FleetTable out = tests::small_table()) {
   out.engines[1].rack = out.engines[0].rack;
   out.content = kit::content_of(out);
   return out;
 }
 
 }  // namespace
+
+namespace {
 
 /// A is twice as fast.
 schema::FleetTable fast_a() {
@@ -65,6 +117,48 @@ schema::FleetTable fast_a() {
   out.content = kit::content_of(out);
   return out;
 }
+
+/// The load of each engine by critical requests alone when these are lost and the routers divide their shares among the rest.
+std::vector<double> load_without(const World& world, const std::vector<std::size_t>& lost) {
+  std::vector<double> out(3, 0.0);
+  for (const auto& s : world.snapshots)
+    for (const auto& admit : s.admits) {
+      if (admit.request_class != ClassIndex(0)) continue;
+      double left = 0;
+      const auto is_lost = [&](const auto& row) { return std::ranges::count(lost, row.engine.at()) > 0; };
+      for (const auto& row : s.weights)
+        if (row.request_class == ClassIndex(0) && !is_lost(row)) left += row.weight;
+      for (const auto& row : s.weights)
+        if (row.request_class == ClassIndex(0) && !is_lost(row)) {
+          const auto& engine = world.table->engines[row.engine.at()];
+          out[row.engine.at()] += admit.planned_rps * admit.admit * row.weight / left *
+                                  (admit.output_tokens * engine.per_sequence_s +
+                                   admit.prompt_tokens * engine.per_prefill_token_s);
+        }
+    }
+  return out;
+}
+
+double admitted(const World& world, std::size_t c) {
+  for (const auto& row : world.of_east().admits)
+    if (row.request_class == ClassIndex(c)) return row.admit;
+  return 0;
+}
+
+const std::vector<std::vector<std::size_t>> racks{{0}, {1}, {2}}, regions{{0, 1}, {2}};
+
+void survives_each(const World& world, const std::vector<std::vector<std::size_t>>& domains) {
+  for (const auto& lost : domains) {
+    const auto load = load_without(world, lost);
+    for (const double l : load) BOOST_TEST(l <= 0.85 * (1 + 1e-6));
+    // And a new plan without that domain refuses nobody.
+    Facts facts = world.planned.facts;
+    for (const std::size_t e : lost) facts.fleet.engines[e].availability = 0;
+    BOOST_TEST(solve_for(std::move(facts)).plan.shed_per_s[0] < 1e-6);
+  }
+}
+
+}  // namespace
 
 BOOST_AUTO_TEST_CASE(an_engine_s_cap_binds) {
   const World free("", 6, fast_a());
@@ -130,4 +224,92 @@ BOOST_AUTO_TEST_CASE(a_snapshot_says_what_the_plan_costs_by_its_parts) {
   for (const auto& row : costs) sum += row.cost;
   BOOST_TEST(sum == world.of_east().objective, boost::test_tools::tolerance(1e-6));
   BOOST_TEST(world.of_east().moved == 0);
+}
+
+BOOST_AUTO_TEST_CASE(a_class_is_spread_over_engines_though_fewer_would_be_nearer) {
+  const World free("", 2, far_c());
+  BOOST_TEST(free.weight(2) == 0);
+  const World spread("limits { spread chat >= 3 engines }\n", 2, far_c());
+  for (std::size_t e = 0; e < 3; ++e) BOOST_TEST(spread.weight(e) >= policy::spread_rest - 1e-9);
+  BOOST_TEST((spread.moved_to(schema::PolicyLimit::spread) == std::set<std::size_t>{2}));
+  BOOST_TEST(free.refused_under(spread).starts_with("spread"));
+  BOOST_TEST(spread.of_east().objective > free.of_east().objective);
+  spread.has_honest_certificate();
+  free.has_honest_certificate();
+}
+
+BOOST_AUTO_TEST_CASE(a_class_is_spread_over_racks_though_one_holds_the_near_engines) {
+  const World free("", 2, one_rack(far_c()));
+  const World spread("limits { spread chat >= 2 racks }\n", 2, one_rack(far_c()));
+  BOOST_TEST(spread.weight(2) >= policy::spread_rest - 1e-9);
+  BOOST_TEST(spread.weight(2) < 0.06);
+  BOOST_TEST(free.refused_under(spread).starts_with("spread"));
+}
+
+BOOST_AUTO_TEST_CASE(caps_and_spread_are_kept_together) {
+  const World both(
+      "limits { weight(engine) <= 0.45  weight(cluster) <= 0.85  spread chat >= 3 engines, 3 racks }\n", 2,
+      fast_a());
+  BOOST_TEST(both.weight(0) <= 0.45 + 1e-9);
+  BOOST_TEST(both.weight(2) >= 0.15 - 1e-9);
+  both.has_honest_certificate();
+}
+
+BOOST_AUTO_TEST_CASE(any_one_rack_may_be_lost) {
+  const std::string survive = "limits { survive 1 rack for criticality >= critical }\n";
+  const World free("", 8, far_c());
+  const World safe(survive, 8, far_c());
+  BOOST_TEST(free.refused_under(safe).starts_with("survival"));
+  BOOST_TEST(!safe.moved_to(schema::PolicyLimit::survival).empty());
+  BOOST_TEST(safe.holds(schema::PolicyLimit::survival));
+  survives_each(safe, racks);
+  safe.has_honest_certificate();
+  BOOST_TEST(admitted(safe, 0) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(a_region_may_be_lost_and_nobody_is_refused_beforehand) {
+  const World free("", 2, far_c());
+  BOOST_TEST(free.weight(2) == 0);
+  const World safe("limits { survive 1 region for criticality >= critical }\n", 2, far_c());
+  BOOST_TEST(free.refused_under(safe).starts_with("survival"));
+  survives_each(safe, regions);
+  BOOST_TEST(admitted(safe, 0) == 1);
+}
+
+BOOST_AUTO_TEST_CASE(other_classes_make_room_for_what_must_survive) {
+  const World safe("limits { survive 1 rack for criticality >= critical }\n", 8, far_c(), 12);
+  survives_each(safe, racks);
+  BOOST_TEST(admitted(safe, 0) == 1);
+  BOOST_TEST(admitted(safe, 1) < 1);
+  BOOST_TEST(admitted(safe, 1) > 0.2);
+}
+
+BOOST_AUTO_TEST_CASE(what_cannot_survive_is_served_and_told) {
+  const World tight("limits { survive 1 rack for criticality >= critical }\n", 14);
+  BOOST_TEST(!tight.holds(schema::PolicyLimit::survival));
+  BOOST_TEST(admitted(tight, 0) == 1);
+}
+
+// B is gone; the hold plan goes as far as a and c suffice.
+BOOST_AUTO_TEST_CASE(a_hold_plan_keeps_limits_as_far_as_the_engines_left_suffice) {
+  const auto held_without_b = [](const World& world) {
+    Facts facts = world.planned.facts;
+    facts.fleet.engines[1].availability = 0;
+    facts.health[1] = HealthState::gone;
+    auto held = hold_plan(world.snapshots, facts, 1s);
+    BOOST_REQUIRE(held.has_value());
+    const Status judged = judge(*held, facts, 1.0);
+    BOOST_TEST(judged.has_value(), (judged ? "" : judged.error().text()));
+    return held->front();
+  };
+  const World three("limits { spread chat >= 3 engines }\n", 2);
+  const auto two = held_without_b(three);
+  BOOST_REQUIRE(!two.limits.empty());
+  BOOST_TEST(!two.limits.back().held);
+  BOOST_TEST((two.limits.back().limit == schema::PolicyLimit::spread));
+  const World safe("limits { survive 1 rack for criticality >= critical }\n", 4, far_c());
+  double far = 0;
+  for (const auto& row : held_without_b(safe).weights)
+    if (row.request_class == ClassIndex(0) && row.engine == EngineIndex(2)) far = row.weight;
+  BOOST_TEST(far > 0.005);  // were a lost too, c alone would be left
 }

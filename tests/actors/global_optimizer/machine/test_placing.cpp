@@ -16,10 +16,16 @@ constexpr double prefix_tokens = 3000;
 
 struct Told {
   kit::TablePtr table = shared_table();
-  kit::PolicyPtr policy = shared_policy();
+  kit::PolicyPtr policy;
   DemandBook book;
   Placer placer;
   Instant now = instant_at(0s);
+
+  explicit Told(const std::string& lines = {}) {
+    auto compiled = policy::compile_text(tests::small_policy_text() + lines, "test.policy");
+    BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().text()));
+    policy = shared_policy(*std::move(compiled));
+  }
 
   /// Of half a second, in the first cluster: `of_group` of the requests begin alike.
   void hear(std::uint64_t offered, std::uint64_t of_group, int reports) {
@@ -69,4 +75,20 @@ BOOST_AUTO_TEST_CASE(a_hot_group_is_held_where_it_is_asked_for_until_it_is_asked
   }
   told.hear(1, 0, 240);
   BOOST_TEST(told.plan()[0].groups.empty());
+}
+
+// An engine has 100,000 tokens of memory.
+BOOST_AUTO_TEST_CASE(the_policy_bounds_the_memory_that_groups_hold_and_the_plan_says_where) {
+  Told roomy("cache groups 3.1% of memory\n");
+  roomy.hear(1, 1, 60);
+  const auto fits = roomy.plan()[0];
+  BOOST_TEST(!fits.groups.empty());
+  BOOST_TEST(fits.limits.empty());
+  Told tight("cache groups 2.9% of memory\n");
+  tight.hear(1, 1, 60);
+  const auto none = tight.plan()[0];
+  BOOST_TEST(none.groups.empty());
+  BOOST_REQUIRE(!none.limits.empty());
+  for (const auto& row : none.limits) BOOST_TEST((row.limit == schema::PolicyLimit::cache_memory));
+  BOOST_TEST((none.limits[0].engine == fits.groups[0].engine));
 }

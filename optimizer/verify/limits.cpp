@@ -1,0 +1,207 @@
+#include "optimizer/verify/limits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace signalbox::verify {
+namespace {
+
+/// Weights and loads are divided and added some thousand times. What is asked for must be kept with that tolerance; whether it can be
+/// asked for is judged as much more strictly.
+constexpr double tolerance = 1e-6;
+
+/// The weights that are judged.
+struct View {
+  double Place::*weight;
+  double slack;
+};
+constexpr View published{&Place::weight, tolerance}, by_capacity{&Place::fair, -tolerance};
+
+struct Domains {
+  std::vector<std::uint32_t> of;  ///< by EngineIndex
+  std::vector<std::string> names;
+};
+
+class Checker {
+ public:
+  Checker(const Rows& rows, const std::function<void(Fault, std::string)>& found)
+      : rows_(rows), limits_(rows.policy.limits), found_(found) {
+    for (const auto level :
+         {policy::DomainLevel::rack, policy::DomainLevel::cluster, policy::DomainLevel::region}) {
+      std::map<std::string, std::uint32_t> known;
+      Domains domains;
+      for (std::size_t e = 0; e < rows.table.engines.size(); ++e) {
+        const auto [at, fresh] = known.emplace(name_of_domain(e, level), domains.names.size());
+        if (fresh) domains.names.push_back(at->first);
+        domains.of.push_back(at->second);
+      }
+      domains_.push_back(std::move(domains));
+    }
+  }
+
+  void run() {
+    for (const Sent& sent : rows_.sent) {
+      caps(sent);
+      spread(sent);
+    }
+    for (const policy::Survive& limit : limits_.survive) survive(limit);
+  }
+
+ private:
+  std::string name_of_domain(std::size_t e, policy::DomainLevel level) const {
+    const schema::EngineRow& engine = rows_.table.engines[e];
+    const schema::ClusterRow& home = rows_.table.clusters[engine.cluster.at()];
+    switch (level) {
+      case policy::DomainLevel::cluster: return home.name.str();
+      case policy::DomainLevel::region: return home.region.str();
+      default: return engine.rack.empty() ? engine.name.str() : engine.rack.str();
+    }
+  }
+  const Domains& at(policy::DomainLevel level) const { return domains_[static_cast<std::size_t>(level)]; }
+  std::uint32_t domain(EngineIndex e, policy::DomainLevel level) const { return at(level).of[e.at()]; }
+  std::map<std::uint32_t, double> sums(const Sent& sent, policy::DomainLevel level, View view) const {
+    std::map<std::uint32_t, double> out;
+    for (const Place& place : sent.places) out[domain(place.engine, level)] += place.*view.weight;
+    return out;
+  }
+  std::string title(const Sent& sent) const {
+    return fmt::format("{}: class {}", sent.cluster, rows_.policy.at(sent.of).name);
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- caps
+  bool has_caps() const {
+    return limits_.engine_weight_cap || limits_.rack_weight_cap || limits_.cluster_weight_cap;
+  }
+
+  /// How much of a row its engines can take under the caps: domains are nested, so the sums of the lesser ones tell.
+  double takes(const Sent& sent) const {
+    std::map<std::uint32_t, std::map<std::uint32_t, double>> clusters;
+    for (const Place& place : sent.places)
+      clusters[domain(place.engine, policy::DomainLevel::cluster)]
+              [domain(place.engine, policy::DomainLevel::rack)] += limits_.engine_weight_cap.value_or(1.0);
+    double out = 0;
+    for (const auto& [cluster, racks] : clusters) {
+      double sum = 0;
+      for (const auto& [rack, most] : racks) sum += std::min(most, limits_.rack_weight_cap.value_or(1.0));
+      out += std::min(sum, limits_.cluster_weight_cap.value_or(1.0));
+    }
+    return out;
+  }
+
+  /// What of a row is above its cap, in words; empty: nothing.
+  std::string above_cap(const Sent& sent, View view) const {
+    const auto over = [&](double sum, double cap) { return sum > cap + view.slack; };
+    for (const Place& place : sent.places)
+      if (limits_.engine_weight_cap && over(place.*view.weight, *limits_.engine_weight_cap))
+        return fmt::format("gives {} {:.4f}, its cap is {}", rows_.table.engines[place.engine.at()].name,
+                           place.*view.weight, *limits_.engine_weight_cap);
+    for (const auto& [level, cap] : {std::pair(policy::DomainLevel::rack, limits_.rack_weight_cap),
+                                     std::pair(policy::DomainLevel::cluster, limits_.cluster_weight_cap)})
+      if (cap)
+        for (const auto& [place, sum] : sums(sent, level, view))
+          if (over(sum, *cap))
+            return fmt::format("gives {} {} {:.4f}, its cap is {}", name_of(level), at(level).names[place],
+                               sum, *cap);
+    return {};
+  }
+
+  void caps(const Sent& sent) {
+    if (!has_caps() || takes(sent) < 1.0) return;
+    const std::string above = above_cap(sent, published);
+    if (!above.empty()) found_(Fault::weight_cap, fmt::format("{} {}", title(sent), above));
+  }
+
+  // -------------------------------------------------------------------------------------------------------- spread
+  static double beyond(std::vector<double> sums, std::uint32_t n) {
+    std::ranges::sort(sums, std::greater<>{});
+    double out = 0;
+    for (std::size_t i = n - 1; i < sums.size(); ++i) out += sums[i];
+    return out;
+  }
+  bool is_spread(const Sent& sent, View view) const {
+    const policy::ClassRow& c = rows_.policy.at(sent.of);
+    std::vector<double> engines, racks;
+    for (const Place& place : sent.places) engines.push_back(place.*view.weight);
+    for (const auto& [rack, sum] : sums(sent, policy::DomainLevel::rack, view)) racks.push_back(sum);
+    const double least = policy::spread_rest - view.slack;
+    return beyond(engines, c.spread_engines) >= least && beyond(racks, c.spread_racks) >= least;
+  }
+  /// A row sent by capacity keeps caps and spread: then a plan can keep both.
+  bool fair_keeps_both(const Sent& sent) const {
+    return above_cap(sent, by_capacity).empty() &&
+           (rows_.policy.at(sent.of).spread_engines <= 1 || is_spread(sent, by_capacity));
+  }
+
+  void spread(const Sent& sent) {
+    const policy::ClassRow& c = rows_.policy.at(sent.of);
+    if (c.spread_engines <= 1 || sent.places.size() < c.spread_engines) return;
+    if (sums(sent, policy::DomainLevel::rack, published).size() < c.spread_racks) return;
+    if (has_caps() && !fair_keeps_both(sent)) return;
+    if (!is_spread(sent, published))
+      found_(Fault::spread,
+             fmt::format("{} is not spread over {} engines and {} racks: all but the greatest get less than "
+                         "{} of it together",
+                         title(sent), c.spread_engines, c.spread_racks, policy::spread_rest));
+  }
+
+  // ------------------------------------------------------------------------------------------------------ survival
+  bool is_meant(const policy::Survive& limit, const Sent& sent) const {
+    return rows_.policy.at(sent.of).criticality >= limit.from && sent.rate_per_s > 0;
+  }
+
+  /// The first engine that would be asked for more than it may, were one domain lost, or each row's worst; empty: none.
+  std::string overloaded(const policy::Survive& limit, View view) const {
+    std::vector<double> load(rows_.ceiling.size(), 0.0);
+    for (const Sent& sent : rows_.sent) {
+      if (!is_meant(limit, sent)) continue;
+      const auto sum = sums(sent, limit.level, view);
+      if (sum.size() < 2) {  // it has nowhere to go
+        for (const Place& p : sent.places) load[p.engine.at()] += sent.rate_per_s * p.work_s * p.*view.weight;
+        continue;
+      }
+      std::vector<std::pair<double, std::uint32_t>> greatest;
+      for (const auto& [place, share] : sum) {
+        if (share > 1 - 1e-9)
+          return fmt::format("{} is served in {} {} alone", title(sent), name_of(limit.level),
+                             at(limit.level).names[place]);
+        greatest.emplace_back(share, place);
+      }
+      std::ranges::partial_sort(greatest, greatest.begin() + 2, std::greater<>{});
+      for (const Place& p : sent.places) {
+        const bool in_greatest = domain(p.engine, limit.level) == greatest[0].second;
+        const double lost = greatest[in_greatest ? 1 : 0].first;
+        load[p.engine.at()] += sent.rate_per_s * p.work_s * p.*view.weight / (1 - lost);
+      }
+    }
+    for (std::size_t e = 0; e < load.size(); ++e)
+      if (load[e] > rows_.ceiling[e] * (1 + view.slack) + 1e-12)
+        return fmt::format("{} would be asked for {:.4f} s/s of {:.4f}", rows_.table.engines[e].name, load[e],
+                           rows_.ceiling[e]);
+    return {};
+  }
+
+  void survive(const policy::Survive& limit) {
+    const std::string what = overloaded(limit, published);
+    if (what.empty()) return;
+    for (const Sent& sent : rows_.sent)
+      if (is_meant(limit, sent) && !fair_keeps_both(sent)) return;
+    if (!overloaded(limit, by_capacity).empty()) return;  // even by capacity it would be too much
+    found_(Fault::survival, fmt::format("with a {} lost, {}", name_of(limit.level), what));
+  }
+
+  const Rows& rows_;
+  const policy::Limits& limits_;
+  std::vector<Domains> domains_;  ///< by DomainLevel
+  const std::function<void(Fault, std::string)>& found_;
+};
+
+}  // namespace
+
+void check_limits(const Rows& rows, const std::function<void(Fault, std::string)>& found) {
+  Checker(rows, found).run();
+}
+
+}  // namespace signalbox::verify
