@@ -60,7 +60,9 @@ struct InputRow {
         field(9, "kv_tokens", &T::kv_tokens, "size of its KV memory; 0: not known")
             .unit("tokens")
             .within(0, 1e12),
-        field(10, "network_s", &T::network_s, "round trip").unit("s").within(0, 1e6),
+        field(10, "network_s", &T::network_s, "round trip, and what leaving the region costs by the policy")
+            .unit("s")
+            .within(0, 1e6),
         field(11, "plan_price", &T::plan_price, "requests that one more second of work delays, by the plan")
             .unit("requests")
             .within(-1, 1e12),

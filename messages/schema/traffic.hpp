@@ -284,7 +284,9 @@ struct CandidateRow {
         field(2, "fate", &T::fate, "chosen, or what removed it"),
         field(3, "weight", &T::weight, "its planned share").within(0, 1),
         field(4, "penalty", &T::penalty, "the router's own multiplier").within(0, 1),
-        field(5, "network_s", &T::network_s, "round trip").unit("s").within(0, 1e6),
+        field(5, "network_s", &T::network_s, "round trip, and what leaving the region costs by the policy")
+            .unit("s")
+            .within(0, 1e6),
         field(6, "queue_s", &T::queue_s, "wait behind prompts already there").unit("s").within(0, 1e9),
         field(7, "prefill_s", &T::prefill_s, "prefill of what its cache misses").unit("s").within(0, 1e9),
         field(8, "decode_s", &T::decode_s, "decode at its batch size").unit("s").within(0, 1e9),

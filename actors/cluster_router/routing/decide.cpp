@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "actors/cluster_router/routing/recalled.hpp"
+#include "actors/kit/shape/egress.hpp"
 
 namespace signalbox::routing {
 
@@ -308,6 +309,12 @@ bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, con
   return is_full(around, ask, engine, belief);
 }
 
+double way_there(const EngineFacts& facts, const Ask& ask) {
+  return facts.network_s +
+         facts.egress_s_per_byte * kit::bytes_on_the_way(static_cast<double>(ask.prompt_tokens),
+                                                         static_cast<double>(ask.output_tokens));
+}
+
 CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
                   const Belief& belief, double matched_tokens, bool planned) {
   const double output = static_cast<double>(ask.output_tokens);
@@ -320,7 +327,7 @@ CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, co
   const double work = facts.c * fresh + output * token;
 
   CostParts cost;
-  cost.network = facts.network_s;
+  cost.network = way_there(facts, ask);
   cost.queue = constants.tw * facts.c * static_cast<double>(belief.prefill_tokens);
   if (facts.kv_tokens > 0) {
     const double wanted = static_cast<double>(belief.kv_tokens) + fresh + output;

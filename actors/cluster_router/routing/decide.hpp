@@ -123,6 +123,9 @@ void decide(const Surroundings& around, const Ask& ask, const Tried& tried, Inst
 struct Recalled;
 void decide(const Recalled& around, const Ask& ask, const Tried& tried, Instant now, Rng& rng, Decision& out);
 
+/// The way to this engine and back: its time, and what leaving the region costs by the policy.
+double way_there(const EngineFacts& facts, const Ask& ask);
+
 /// The cost of this request on this engine, from what was believed of it. `planned`: with the plan's price.
 CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
                   const Belief& belief, double matched_tokens, bool planned);

@@ -40,7 +40,7 @@ schema::InputRow row_of(const Surroundings& around, const Ask& ask, const Tried&
   row.spread_weight = table.panic && factor <= 0 ? 1.0 : factor;
   row.step_s = facts.a, row.per_sequence_s = facts.b, row.per_context_token_s = facts.k;
   row.per_prefill_token_s = facts.c, row.max_batch = facts.max_batch, row.kv_tokens = facts.kv_tokens;
-  row.network_s = facts.network_s;
+  row.network_s = way_there(facts, ask);
   row.plan_price = or_minus_one(facts.plan_price);
   row.described_at = facts.described_at == never_yet ? Duration(-1) : facts.described_at.time_since_epoch();
   row.requests = or_minus_one(facts.requests), row.waiting = or_minus_one(facts.waiting);

@@ -7,6 +7,7 @@
 
 #include "actors/cluster_router/routing/eligibility.hpp"
 #include "actors/kit/shape/curve.hpp"
+#include "actors/kit/shape/egress.hpp"
 
 namespace signalbox::routing {
 
@@ -137,6 +138,8 @@ std::vector<EngineFacts> read_engines(const ViewInputs& inputs, ClusterIndex her
   const auto& rows = inputs.table->engines;
   const std::vector<double> rtt_s = network_costs(inputs, here);
   const std::vector<double> slowness = slowness_of_all(inputs);
+  const auto& clusters = inputs.table->clusters;
+  const double egress_s_per_byte = inputs.policy->objective.weights.egress / kit::megabyte;
   std::vector<EngineFacts> engines(rows.size());
   for (std::size_t e = 0; e < rows.size(); ++e) {
     const EngineInput& input = input_of(inputs, e);
@@ -144,6 +147,8 @@ std::vector<EngineFacts> read_engines(const ViewInputs& inputs, ClusterIndex her
     read_signal(input, engines[e]);
     read_verdict(input, inputs.policy->limits, engines[e]);
     if (rows[e].cluster.at() < rtt_s.size()) engines[e].network_s = rtt_s[rows[e].cluster.at()];
+    if (clusters[rows[e].cluster.at()].region != clusters[here.at()].region)
+      engines[e].egress_s_per_byte = egress_s_per_byte;
   }
   read_prices(inputs, engines);
   return engines;

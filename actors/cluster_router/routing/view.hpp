@@ -58,7 +58,8 @@ struct alignas(64) EngineFacts {
   double requests = unknown;         ///< running and waiting there; NaN: it does not say
   double waiting = unknown;          ///< of these, waiting
   double kv_used = unknown;          ///< tokens
-  std::uint32_t in_flight_cap = 0;   ///< of this router, after ramping
+  double egress_s_per_byte = 0;  ///< what leaving this router's region costs by the policy; 0: it stays there
+  std::uint32_t in_flight_cap = 0;  ///< of this router, after ramping
   float capacity_factor = 1;
   HealthState state = HealthState::ready;
   bool judged = false;       ///< a monitor has spoken; else `ready` is only assumed

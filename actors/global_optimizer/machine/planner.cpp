@@ -9,6 +9,7 @@
 #include "actors/kit/fleet/ejection.hpp"
 
 #include "actors/kit/shape/curve.hpp"
+#include "actors/kit/shape/egress.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -21,15 +22,12 @@ constexpr double floor_cost_factor = 10;
 /// Seconds per request/s moved, for one unit of the policy's churn weight.
 constexpr double churn_unit_s = 0.3;
 
-/// What a token is on the way: text in the prompt, an event of its own in a streamed answer.
-constexpr double bytes_of_prompt_token = 4, bytes_of_answer_token = 250;
-
 /// Megabytes that one request moves between regions, both ways; 0 within one.
 double egress_mb(const schema::ClusterRow& from, const schema::ClusterRow& to,
                  const optimizer::RequestShape& shape) {
   if (from.region == to.region) return 0;
   const double prompt = std::max(0.0, shape.context_tokens - shape.output_tokens / 2);
-  return 1e-6 * (prompt * bytes_of_prompt_token + shape.output_tokens * bytes_of_answer_token);
+  return kit::bytes_on_the_way(prompt, shape.output_tokens) / kit::megabyte;
 }
 
 /// A degraded or starting engine has the capacity that its verdict gives it. A suspect one gets no new flow.

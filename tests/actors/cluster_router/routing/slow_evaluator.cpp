@@ -107,6 +107,9 @@ class Rule {
     Costs out{};
     for (const auto& link : fleet_.table.links)
       if (link.from.at() == 0 && link.to == row.cluster) out.network = link.rtt_s;
+    const auto& clusters = fleet_.table.clusters;
+    if (clusters[row.cluster.at()].region != clusters[0].region)
+      out.network += fleet_.policy.objective.weights.egress * 1e-6 * (4 * ask_.prompt + 250 * O);
     out.queue = r.tw * s * c * waiting_tokens(e);
     if (row.kv_tokens > 0) out.queue += s * std::max(0.0, (memory(e) + U + O) / row.kv_tokens - 1) * O * tpot;
     out.prefill = r.tw * s * c * U;

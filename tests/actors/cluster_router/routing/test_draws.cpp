@@ -89,6 +89,33 @@ BOOST_AUTO_TEST_CASE(candidates_are_drawn_by_the_weights_of_a_frozen_snapshot) {
   }
 }
 
+// The far engine is 1 ms away and idle; the near one serves 8 requests. A request of 500 tokens and its answer of 200 are 52 kB.
+BOOST_AUTO_TEST_CASE(what_leaving_a_region_costs_by_policy_counts_like_latency) {
+  const auto chosen = [](double egress, std::string_view region) {
+    Fleet fleet;
+    fleet.policy.objective.weights.egress = egress;
+    fleet.request_class("t", Criticality::standard);
+    const EngineIndex near = fleet.engine("near"), far = fleet.engine("far", fleet.cluster("there", 0.001));
+    fleet.table.clusters[1].region = DomainName(std::string(region));
+    fleet.signal(near, at(1), 8, 0, 0.1);
+    fleet.weights(ClassIndex(0), {0.5, 0.5});
+    const Bench bench(fleet);
+    Rng rng(1);
+    Decision decision;
+    decide(bench.around(), plain_ask(), {}, at(1), rng, decision);
+    for (const Candidate& c : decision.considered())
+      if (c.engine == far) {
+        const double leaving = region == "r1" ? 0 : egress * (500 * 4 + 200 * 250) / 1e6;
+        BOOST_TEST(c.cost.network == 0.001 + leaving, boost::test_tools::tolerance(1e-12));
+      }
+    return decision.engine == far;
+  };
+  BOOST_TEST(chosen(0, "r2"));
+  BOOST_TEST(chosen(0.2, "r2"));   // 10 ms
+  BOOST_TEST(!chosen(100, "r2"));  // 5 s
+  BOOST_TEST(chosen(100, "r1"));   // it is no other region
+}
+
 BOOST_AUTO_TEST_CASE(without_a_plan_draws_are_even_and_ramped_engines_get_less) {
   Fleet fleet;
   fleet.engines(6).request_class("t", Criticality::standard);
