@@ -62,9 +62,16 @@ class Checker {
   }
   const Domains& at(policy::DomainLevel level) const { return domains_[static_cast<std::size_t>(level)]; }
   std::uint32_t domain(EngineIndex e, policy::DomainLevel level) const { return at(level).of[e.at()]; }
-  std::map<std::uint32_t, double> sums(const Sent& sent, policy::DomainLevel level, View view) const {
-    std::map<std::uint32_t, double> out;
-    for (const Place& place : sent.places) out[domain(place.engine, level)] += place.*view.weight;
+  /// By domain that an engine of the row stands in, in no order.
+  std::vector<std::pair<std::uint32_t, double>> sums(const Sent& sent, policy::DomainLevel level, View view) {
+    constexpr double unseen = -1;
+    scratch_.assign(std::max(scratch_.size(), at(level).names.size()), unseen);
+    std::vector<std::pair<std::uint32_t, double>> out;
+    for (const Place& place : sent.places) {
+      const std::uint32_t d = domain(place.engine, level);
+      if (scratch_[d] == unseen) scratch_[d] = static_cast<double>(out.size()), out.emplace_back(d, 0.0);
+      out[static_cast<std::size_t>(scratch_[d])].second += place.*view.weight;
+    }
     return out;
   }
   std::string title(const Sent& sent) const {
@@ -92,7 +99,7 @@ class Checker {
   }
 
   /// What of a row is above its cap, in words; empty: nothing.
-  std::string above_cap(const Sent& sent, View view) const {
+  std::string above_cap(const Sent& sent, View view) {
     const auto over = [&](double sum, double cap) { return sum > cap + view.slack; };
     for (const Place& place : sent.places)
       if (limits_.engine_weight_cap && over(place.*view.weight, *limits_.engine_weight_cap))
@@ -121,7 +128,7 @@ class Checker {
     for (std::size_t i = n - 1; i < sums.size(); ++i) out += sums[i];
     return out;
   }
-  bool is_spread(const Sent& sent, View view) const {
+  bool is_spread(const Sent& sent, View view) {
     const policy::ClassRow& c = rows_.policy.at(sent.of);
     std::vector<double> engines, racks;
     for (const Place& place : sent.places) engines.push_back(place.*view.weight);
@@ -130,7 +137,7 @@ class Checker {
     return beyond(engines, c.spread_engines) >= least && beyond(racks, c.spread_racks) >= least;
   }
   /// A row sent by capacity keeps caps and spread: then a plan can keep both.
-  bool fair_keeps_both(const Sent& sent) const {
+  bool fair_keeps_both(const Sent& sent) {
     return above_cap(sent, by_capacity).empty() &&
            (rows_.policy.at(sent.of).spread_engines <= 1 || is_spread(sent, by_capacity));
   }
@@ -153,7 +160,7 @@ class Checker {
   }
 
   /// The first engine that would be asked for more than it may, were one domain lost, or each row's worst; empty: none.
-  std::string overloaded(const policy::Survive& limit, View view) const {
+  std::string overloaded(const policy::Survive& limit, View view) {
     std::vector<double> load(rows_.ceiling.size(), 0.0);
     for (const Sent& sent : rows_.sent) {
       if (!is_meant(limit, sent)) continue;
@@ -195,6 +202,7 @@ class Checker {
   const Rows& rows_;
   const policy::Limits& limits_;
   std::vector<Domains> domains_;  ///< by DomainLevel
+  std::vector<double> scratch_;
   const std::function<void(Fault, std::string)>& found_;
 };
 

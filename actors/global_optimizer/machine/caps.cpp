@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "actors/global_optimizer/machine/domains.hpp"
-
 namespace signalbox::global_optimizer {
 
 namespace {
@@ -19,12 +17,10 @@ constexpr double no_limit = std::numeric_limits<double>::infinity();
 /// A row's engines with what is left under the caps of each, of its rack and of its cluster.
 class Capped {
  public:
-  Capped(std::vector<Share>& row, const schema::FleetTable& table, const policy::Limits& limits) : row_(row) {
+  Capped(std::vector<Share>& row, const Domains& domains, const policy::Limits& limits) : row_(row) {
     add_level({}, limits.engine_weight_cap);
-    if (limits.rack_weight_cap)
-      add_level(domains_of(table, policy::DomainLevel::rack), limits.rack_weight_cap);
-    if (limits.cluster_weight_cap)
-      add_level(domains_of(table, policy::DomainLevel::cluster), limits.cluster_weight_cap);
+    if (limits.rack_weight_cap) add_level(domains.rack, limits.rack_weight_cap);
+    if (limits.cluster_weight_cap) add_level(domains.cluster, limits.cluster_weight_cap);
   }
 
   /// Scales what is over a cap down to it, from the engines outwards; how much was taken away.
@@ -196,22 +192,20 @@ std::vector<double> weights_of(const std::vector<Share>& row) {
 
 }  // namespace
 
-bool keeps_caps(const std::vector<Share>& row, const schema::FleetTable& table,
-                const policy::Limits& limits) {
+bool keeps_caps(const std::vector<Share>& row, const Domains& domains, const policy::Limits& limits) {
   std::vector<Share> copy = row;
-  return Capped(copy, table, limits).keeps();
+  return Capped(copy, domains, limits).keeps();
 }
 
-bool keeps_spread(const std::vector<Share>& row, const schema::FleetTable& table, const policy::ClassRow& c) {
+bool keeps_spread(const std::vector<Share>& row, const Domains& domains, const policy::ClassRow& c) {
   if (c.spread_engines <= 1) return true;
   const double least = policy::spread_rest - tolerance;
-  return beyond(row, {}, c.spread_engines) >= least &&
-         beyond(row, domains_of(table, policy::DomainLevel::rack), c.spread_racks) >= least;
+  return beyond(row, {}, c.spread_engines) >= least && beyond(row, domains.rack, c.spread_racks) >= least;
 }
 
-void hold_caps(std::vector<Share>& row, const schema::FleetTable& table, const policy::Limits& limits) {
+void hold_caps(std::vector<Share>& row, const Domains& domains, const policy::Limits& limits) {
   if (!limits.engine_weight_cap && !limits.rack_weight_cap && !limits.cluster_weight_cap) return;
-  Capped capped(row, table, limits);
+  Capped capped(row, domains, limits);
   double excess = capped.trim();
   if (excess <= nothing) return;
   excess = capped.give(excess, true);
@@ -222,7 +216,7 @@ void hold_caps(std::vector<Share>& row, const schema::FleetTable& table, const p
     if (rooms > 0) share.weight += excess * share.room / rooms;
 }
 
-void hold_row(std::vector<Share>& row, const schema::FleetTable& table, const policy::CompiledPolicy& policy,
+void hold_row(std::vector<Share>& row, const Domains& domains, const policy::CompiledPolicy& policy,
               ClassIndex c, std::vector<schema::LimitRow>& binding) {
   const policy::Limits& limits = policy.limits;
   const policy::ClassRow& of = policy.at(c);
@@ -232,20 +226,20 @@ void hold_row(std::vector<Share>& row, const schema::FleetTable& table, const po
     if (before[i] > limits.engine_weight_cap.value_or(1.0) ||
         (!limits.rack_weight_cap && !limits.cluster_weight_cap))
       which[i] = schema::PolicyLimit::weight_cap;
-  hold_caps(row, table, limits);
+  hold_caps(row, domains, limits);
   say_moved(before, row, c, which, binding);
-  if (!keeps_caps(row, table, limits)) {
+  if (!keeps_caps(row, domains, limits)) {
     const bool engine = std::ranges::any_of(
         row, [&](const Share& s) { return s.weight > limits.engine_weight_cap.value_or(1.0) + tolerance; });
     return say_not_held(row, c, engine ? schema::PolicyLimit::weight_cap : schema::PolicyLimit::domain_cap,
                         binding);
   }
-  if (keeps_spread(row, table, of)) return;
+  if (keeps_spread(row, domains, of)) return;
   before = weights_of(row);
-  const bool enough = widen(row, domains_of(table, policy::DomainLevel::rack), of);
-  hold_caps(row, table, limits);
+  const bool enough = widen(row, domains.rack, of);
+  hold_caps(row, domains, limits);
   const auto both = [&](const std::vector<Share>& r) {
-    return keeps_caps(r, table, limits) && keeps_spread(r, table, of);
+    return keeps_caps(r, domains, limits) && keeps_spread(r, domains, of);
   };
   if (enough && !both(row)) {  // what one limit moves, the other moves back
     for (std::size_t i = 0; i < row.size(); ++i) row[i].weight = before[i];

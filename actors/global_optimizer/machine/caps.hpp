@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "actors/kit/fleet/table.hpp"
+#include "actors/global_optimizer/machine/domains.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -23,15 +23,15 @@ struct Share {
 };
 
 /// Whether a row keeps what the policy says of rows, with that tolerance.
-bool keeps_caps(const std::vector<Share>& row, const schema::FleetTable& table, const policy::Limits& limits);
-bool keeps_spread(const std::vector<Share>& row, const schema::FleetTable& table, const policy::ClassRow& c);
+bool keeps_caps(const std::vector<Share>& row, const Domains& domains, const policy::Limits& limits);
+bool keeps_spread(const std::vector<Share>& row, const Domains& domains, const policy::ClassRow& c);
 
 /// Moves weight from what is over a cap to what has room under all of its caps, the cheapest first. Where the caps leave too
 /// little room for the whole row, the rest is spread by room alone. Weights sum to what they summed to.
-void hold_caps(std::vector<Share>& row, const schema::FleetTable& table, const policy::Limits& limits);
+void hold_caps(std::vector<Share>& row, const Domains& domains, const policy::Limits& limits);
 
 /// Both limits, as far as the engines with room suffice; `c` is the row's class. Says what each moved, and what is not held.
-void hold_row(std::vector<Share>& row, const schema::FleetTable& table, const policy::CompiledPolicy& policy,
+void hold_row(std::vector<Share>& row, const Domains& domains, const policy::CompiledPolicy& policy,
               ClassIndex c, std::vector<schema::LimitRow>& binding);
 
 /// By how much `fair` must be mixed in for `holds` to be true of a row that does not hold: the least share found by halving, or

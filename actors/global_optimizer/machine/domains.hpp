@@ -29,4 +29,12 @@ inline std::vector<std::uint32_t> domains_of(const schema::FleetTable& table, po
   return out;
 }
 
+/// The levels that rows of weights are limited by.
+struct Domains {
+  explicit Domains(const schema::FleetTable& table)
+      : rack(domains_of(table, policy::DomainLevel::rack)),
+        cluster(domains_of(table, policy::DomainLevel::cluster)) {}
+  std::vector<std::uint32_t> rack, cluster;  ///< by EngineIndex
+};
+
 }  // namespace signalbox::global_optimizer

@@ -16,7 +16,8 @@ double room_of(const Facts& facts, EngineIndex e) {
 }
 
 std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::WeightRow>& before,
-                                        const Facts& facts, const schema::AdmitRow* admit,
+                                        const Facts& facts, const Domains& domains,
+                                        const schema::AdmitRow* admit,
                                         std::vector<schema::LimitRow>& binding) {
   std::vector<Share> row;
   double kept = 0;
@@ -33,7 +34,7 @@ std::vector<schema::WeightRow> held_row(ClassIndex c, const std::vector<schema::
   if (kept <= 0 && room <= 0) return {};
   for (Share& share : row) share.weight = kept > 0 ? share.weight / kept : share.room / room;
   share_fairly(row, facts, admit ? *admit : schema::AdmitRow{});
-  hold_row(row, *facts.table, *facts.policy, c, binding);
+  hold_row(row, domains, *facts.policy, c, binding);
   std::vector<schema::WeightRow> out;
   for (const Share& share : row) {
     if (share.weight <= 0) continue;
@@ -63,6 +64,7 @@ void restate_prices(std::vector<schema::RoutingSnapshot>& held, const Facts& fac
 std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     const std::vector<schema::RoutingSnapshot>& in_force, const Facts& facts, Duration period) {
   std::vector<schema::RoutingSnapshot> out;
+  const Domains domains(*facts.table);
   for (const auto& cluster : facts.table->clusters) {
     const auto before = std::find_if(in_force.begin(), in_force.end(),
                                      [&](const auto& s) { return s.cluster == cluster.name; });
@@ -78,7 +80,7 @@ std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     held.limits.clear();
     for (std::size_t c = 0; c < facts.allowed.size(); ++c) {
       const auto known = std::ranges::find(held.admits, ClassIndex(c), &schema::AdmitRow::request_class);
-      const auto row = held_row(ClassIndex(c), before->weights, facts,
+      const auto row = held_row(ClassIndex(c), before->weights, facts, domains,
                                 known == held.admits.end() ? nullptr : &*known, held.limits);
       held.weights.insert(held.weights.end(), row.begin(), row.end());
       for (auto& admit : held.admits)

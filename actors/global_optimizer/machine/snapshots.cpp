@@ -37,7 +37,7 @@ struct Row {
 class Writer {
  public:
   Writer(const Facts& facts, const optimizer::BuiltProblem& built, const optimizer::Plan& plan)
-      : facts_(facts), built_(built), problem_(built.problem), plan_(plan) {
+      : facts_(facts), built_(built), problem_(built.problem), plan_(plan), domains_(*facts.table) {
     for (std::size_t e = 0; e < problem_.engines.size(); ++e)
       room_.push_back(problem_.engines[e].curve.ceiling - plan.load[e]);
   }
@@ -67,7 +67,7 @@ class Writer {
     Row row = planned(source);
     for (const Share& share : row.shares) row.solved.push_back(share.weight);
     share_fairly(row.shares, facts_, out.admits.back());
-    hold_row(row.shares, *facts_.table, *facts_.policy, c, out.limits);
+    hold_row(row.shares, domains_, *facts_.policy, c, out.limits);
     normalise(row.shares);
     charge(source, admit, row);
     cut_small(source, admit, row.shares);
@@ -289,6 +289,7 @@ class Writer {
   const optimizer::Problem& problem_;
   const optimizer::Plan& plan_;
   double moved_ = 0, planned_ = 0;
+  const Domains domains_;
   std::vector<double> room_;  ///< by EngineIndex: load that may still be added, as the rows so far leave it
 };
 

@@ -32,7 +32,8 @@ struct Level {
 
 class Survival {
  public:
-  Survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts) : plan_(plan), facts_(facts) {
+  Survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts)
+      : plan_(plan), facts_(facts), domains_(*facts.table) {
     for (const policy::Survive& limit : facts.policy->limits.survive) {
       levels_.push_back({limit, domains_of(*facts.table, limit.level)});
       from_ = std::min(from_, limit.from);
@@ -90,8 +91,8 @@ class Survival {
       if (!is_critical(row)) return true;
       auto fair = row.shares;
       for (Share& share : fair) share.weight = share.fair;
-      return keeps_caps(fair, *facts_.table, facts_.policy->limits) &&
-             keeps_spread(fair, *facts_.table, facts_.policy->at(row.of));
+      return keeps_caps(fair, domains_, facts_.policy->limits) &&
+             keeps_spread(fair, domains_, facts_.policy->at(row.of));
     });
   }
 
@@ -168,7 +169,7 @@ class Survival {
         row.shares[i].weight += more;
         free[row.shares[i].engine.at()] -= more * row.rate_per_s * row.work_s[i];
       }
-      hold_row(row.shares, *facts_.table, *facts_.policy, row.of, plan_[row.snapshot].limits);
+      hold_row(row.shares, domains_, *facts_.policy, row.of, plan_[row.snapshot].limits);
     }
   }
 
@@ -200,6 +201,7 @@ class Survival {
 
   std::vector<schema::RoutingSnapshot>& plan_;
   const Facts& facts_;
+  const Domains domains_;
   std::vector<Level> levels_;
   std::vector<Row> rows_;
   Criticality from_ = Criticality::critical;

@@ -32,7 +32,7 @@ BOOST_AUTO_TEST_CASE(rows_hold_their_caps_and_their_sum_where_there_is_room) {
     limits.engine_weight_cap = 0.3;
     limits.rack_weight_cap = 0.45;
     limits.cluster_weight_cap = 0.75;
-    hold_caps(row, table, limits);
+    hold_caps(row, Domains(table), limits);
     double after = 0, rack[4] = {}, cluster[2] = {};
     for (std::size_t e = 0; e < 8; ++e) {
       BOOST_TEST(row[e].weight <= 0.3 + 1e-9);
@@ -53,11 +53,11 @@ BOOST_AUTO_TEST_CASE(what_gets_nothing_new_takes_nothing_and_without_caps_nothin
   table.engines.resize(3);
   for (auto& e : table.engines) e.cluster = ClusterIndex(0);
   std::vector<Share> row{{EngineIndex(0), 1, 1}, {EngineIndex(1), 0, 0}, {EngineIndex(2), 0, 1}};
-  hold_caps(row, table, {});
+  hold_caps(row, Domains(table), {});
   BOOST_TEST(row[0].weight == 1);
   policy::Limits limits;
   limits.engine_weight_cap = 0.6;
-  hold_caps(row, table, limits);
+  hold_caps(row, Domains(table), limits);
   BOOST_TEST(row[0].weight == 0.6, tt::tolerance(1e-9));
   BOOST_TEST(row[1].weight == 0);
   BOOST_TEST(row[2].weight == 0.4, tt::tolerance(1e-9));
