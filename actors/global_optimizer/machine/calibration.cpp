@@ -12,8 +12,7 @@ std::vector<double> expected_loads(const Facts& facts, const optimizer::Problem&
   std::vector<double> out(problem.engines.size(), 0.0);
   for (std::size_t s = 0; s < problem.sources.size(); ++s) {
     const optimizer::Source& source = problem.sources[s];
-    const Expected& demand = facts.expected[s];
-    const double share = demand.planned_per_s > 0 ? demand.rate_per_s / demand.planned_per_s : 0;
+    const double share = source.demand_per_s > 0 ? facts.expected[s].rate_per_s / source.demand_per_s : 0;
     for (std::size_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i)
       out[problem.pairs[i].engine.at()] += share * plan.flow_per_s[i] * problem.pairs[i].work_s;
   }

@@ -92,6 +92,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
                         schema::Severity::critical);
   policy_ = std::make_shared<const policy::CompiledPolicy>(*std::move(compiled));
   demand_.clear();
+  planned_for_ = PlannedFor::most;
   calibration_.clear();
   placer_.clear();
   solved_.reset();
@@ -261,6 +262,7 @@ void Machine::plan(Instant now, Effects& effects) {
   plan_due_ = now + options_.period;
   if (!policy_) return;
   Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
+  plan_for(planned_for_, facts);
   const double heard = coverage(now);
   if (in_flight_) {  // the solver is late: it has had a whole period
     if (now - in_flight_->since < options_.period) return;
@@ -286,14 +288,29 @@ void Machine::plan(Instant now, Effects& effects) {
 }
 
 void Machine::ask_solver(Facts facts, optimizer::BuiltProblem built, double heard, bool rehearsal,
-                         Instant now, Effects& effects) {
+                         Instant since, Effects& effects) {
   keep_shed_order(*policy_, built.problem);
   optimizer::WarmState warm;
   if (solved_)
     warm = {solved_->plan.price, optimizer::carried_flows(solved_->problem, solved_->plan, built.problem),
             optimizer::carried_shed(solved_->problem, solved_->plan, built.problem)};
   effects.command(Solve{++number_, built.problem, std::move(warm)});
-  in_flight_ = InFlight{number_, std::move(facts), std::move(built), heard, now, rehearsal};
+  in_flight_ = InFlight{number_, std::move(facts), std::move(built), heard, since, rehearsal};
+}
+
+bool Machine::plan_for_less(InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects) {
+  const bool room = !refuses(flight.built.problem, plan);
+  const int next = static_cast<int>(planned_for_) + (room ? -1 : 1);
+  if (next < 0 || next > static_cast<int>(PlannedFor::sure)) return false;
+  planned_for_ = static_cast<PlannedFor>(next);
+  if (room || now - flight.since > options_.period / 2) return false;
+  Facts less = flight.facts;
+  plan_for(planned_for_, less);
+  auto built = optimizer::build_problem(less.fleet);
+  if (!built) return false;
+  solved_ = Solved{std::move(flight.built.problem), plan};
+  ask_solver(std::move(less), *std::move(built), flight.coverage, flight.rehearsal, flight.since, effects);
+  return true;
 }
 
 void Machine::on(const Input& input, Instant now, Effects& effects) {
@@ -309,6 +326,9 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   const std::uint64_t number = std::visit([](const auto& i) { return i.number; }, input);
   if (!in_flight_ || in_flight_->number != number) return;  // given up meanwhile
   InFlight flight = *std::exchange(in_flight_, std::nullopt);
+  if (const auto* done = std::get_if<SolveDone>(&input);
+      done && plan_for_less(flight, done->plan, now, effects))
+    return;
   if (flight.rehearsal) return rehearsed(std::move(flight), input, now, effects);
   if (const auto* failed = std::get_if<SolveFailed>(&input))
     return solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);

@@ -125,8 +125,10 @@ class Machine {
   void rehearse(Instant now, Effects& effects);
   void rehearsed(InFlight flight, const Input& input, Instant now, Effects& effects);
   void compare(const InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
-  void ask_solver(Facts facts, optimizer::BuiltProblem built, double coverage, bool rehearsal, Instant now,
+  void ask_solver(Facts facts, optimizer::BuiltProblem built, double coverage, bool rehearsal, Instant since,
                   Effects& effects);
+  /// Asks the solver again, for less demand, if this plan refuses some and there is time; true if so.
+  bool plan_for_less(InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
   void solve_failed(std::string_view fault, const std::string& detail, const Facts& facts, double coverage,
                     Instant now, Effects& effects);
   void hold(const Facts& facts, double coverage, Instant now, Effects& effects);
@@ -156,6 +158,7 @@ class Machine {
   std::uint64_t number_ = 0;
   std::optional<InFlight> in_flight_;
   std::optional<Solved> solved_;
+  PlannedFor planned_for_ = PlannedFor::most;  ///< next time
   std::optional<Facts> planned_;  ///< behind the last plan of this term, for the cause of the next
   std::uint64_t failed_solves_ = 0;
   schema::Calibration last_calibration_;

@@ -21,6 +21,8 @@ constexpr Duration slowness_lifetime = 30s;
 constexpr double floor_cost_factor = 10;
 /// Seconds per request/s moved, for one unit of the policy's churn weight.
 constexpr double churn_unit_s = 0.3;
+/// Of a source's demand; less is the solver's tolerance.
+constexpr double least_refused = 1e-3;
 
 /// Megabytes that one request moves between regions, both ways; 0 within one.
 double egress_mb(const schema::ClusterRow& from, const schema::ClusterRow& to,
@@ -80,7 +82,6 @@ optimizer::TrafficState traffic_state(const policy::ClassRow& row, ClusterIndex 
   optimizer::TrafficState out;
   out.cluster = cluster;
   out.service_class = c;
-  out.demand_per_s = expected.planned_per_s;
   out.shape = expected.shape;
   out.shed_cost_s = row.shed_cost_seconds;
   out.floor_fraction = row.floor_share;
@@ -128,13 +129,35 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
         if (weights != in_force.end())
           if (const auto w = weights->second.find({ClassIndex(c), e}); w != weights->second.end())
             share = w->second;
-        route.reference_per_s = share * expected.planned_per_s;
         out.fleet.routes.push_back(route);
         out.in_force.push_back(share);
       }
     }
   }
+  plan_for(PlannedFor::most, out);
   return out;
+}
+
+void plan_for(PlannedFor what, Facts& facts) {
+  for (std::size_t s = 0; s < facts.expected.size(); ++s) {
+    const Expected& expected = facts.expected[s];
+    double& demand = facts.fleet.traffic[s].demand_per_s = expected.planned_per_s;
+    if (what != PlannedFor::most) demand = std::min(demand, expected.rate_per_s);
+    if (what == PlannedFor::sure) demand = std::min(demand, expected.sure_per_s);
+  }
+  facts.planned_for = what;
+  for (std::size_t r = 0; r < facts.fleet.routes.size(); ++r) {
+    optimizer::Route& route = facts.fleet.routes[r];
+    route.reference_per_s = facts.in_force[r] * facts.fleet.traffic[route.source.at()].demand_per_s;
+  }
+}
+
+bool refuses(const optimizer::Problem& problem, const optimizer::Plan& plan) {
+  for (std::size_t s = 0; s < problem.sources.size(); ++s)
+    if (problem.sources[s].pair_count > 0 &&
+        plan.shed_per_s[s] > least_refused * problem.sources[s].demand_per_s)
+      return true;
+  return false;
 }
 
 std::string cause_of(const Facts* before, const Facts& now, bool kept) {
@@ -154,6 +177,11 @@ std::string cause_of(const Facts* before, const Facts& now, bool kept) {
     if (std::abs(std::log(slow / was)) > 0.1)
       causes.push_back(fmt::format("{} slowness {:.2f} to {:.2f}", name, was, slow));
   }
+  if (before->planned_for != now.planned_for)
+    causes.push_back(now.planned_for == PlannedFor::most ? "there is room for more than is expected"
+                     : now.planned_for == PlannedFor::expected
+                         ? "there is room for what is expected, not for more"
+                         : "there is room for what is sure, not for more");
   for (std::size_t s = 0; same_rows && s < now.expected.size(); ++s) {
     const double rate = now.expected[s].planned_per_s, was = before->expected[s].planned_per_s;
     if (std::abs(rate - was) > 0.1 * std::max(rate, was) + 0.1)

@@ -10,7 +10,11 @@
 
 namespace signalbox::global_optimizer {
 
-/// Everything that a plan was made from; immutable once built.
+/// What of the demand a plan is for: what it will hardly exceed; where there is no room for that, what is expected; else what
+/// is asked for beyond doubt, since nobody should be refused for the doubt.
+enum class PlannedFor : std::uint8_t { most, expected, sure };
+
+/// Everything that a plan was made from.
 struct Facts {
   kit::TablePtr table;
   kit::PolicyPtr policy;
@@ -22,6 +26,7 @@ struct Facts {
   std::vector<HealthState> health;                ///< by EngineIndex; `ready` where no monitor has spoken
   std::vector<std::vector<EngineIndex>> allowed;  ///< by ClassIndex
   std::vector<schema::CoverRow> covers;
+  PlannedFor planned_for = PlannedFor::most;
 };
 
 /// The weights in force in one cluster: (class, engine) to share.
@@ -30,6 +35,11 @@ using WeightMap = std::map<std::pair<ClassIndex, EngineIndex>, double>;
 /// `in_force`: by cluster, the weights that churn is measured from; may lack clusters.
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now);
+
+/// gather() plans for the most.
+void plan_for(PlannedFor what, Facts& facts);
+/// True if the plan refuses requests of which another plan, for less, might find room for more.
+bool refuses(const optimizer::Problem& problem, const optimizer::Plan& plan);
 
 /// What changed from one gathering to the next, in words and numbers, for the snapshot's `cause`. `kept`: all weights are
 /// those that were in force.

@@ -26,6 +26,7 @@ void Machine::rehearse(Instant now, Effects& effects) {
   const auto in_force = weights_in_force();
   if (in_force.empty()) return;
   Facts facts = gather(table_, policy_, picture_, demand_, in_force, now);
+  plan_for(planned_for_, facts);
   facts.fleet.limits.load_ceiling *= last_calibration_.headroom;  // as the leader does
   if (auto built = optimizer::build_problem(facts.fleet))
     ask_solver(std::move(facts), *std::move(built), heard, true, now, effects);

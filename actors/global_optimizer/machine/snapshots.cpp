@@ -63,7 +63,8 @@ class Writer {
     const ClassIndex c = facts_.fleet.traffic[source.at()].service_class;
     const Expected& expected = facts_.expected[source.at()];
     const double admit = optimizer::admit_fraction(problem_, plan_, source);
-    out.admits.push_back(admitted(c, admit, expected));
+    const double planned_for = facts_.fleet.traffic[source.at()].demand_per_s;
+    out.admits.push_back(admitted(c, admit, planned_for, expected));
     Row row = planned(source);
     for (const Share& share : row.shares) row.solved.push_back(share.weight);
     share_fairly(row.shares, facts_, out.admits.back());
@@ -86,12 +87,12 @@ class Writer {
   }
 
  private:
-  /// A plan is for an upper quantile of the demand. What it would refuse of that and perhaps nobody asks for need not be refused:
-  /// the rate planned for is then what is admitted, or what is asked for beyond doubt if that is more. Should more come, the
-  /// routers' queues see it at once and the next plan is surer.
-  static schema::AdmitRow admitted(ClassIndex c, double share, const Expected& expected) {
-    const double rate = std::clamp(share, 0.0, 1.0) * expected.planned_per_s;
-    const double offered = std::min(expected.planned_per_s, std::max(rate, expected.sure_per_s));
+  /// What a plan would refuse and perhaps nobody asks for need not be refused: the rate planned for is then what is admitted,
+  /// or what is asked for beyond doubt if that is more. Should more come, the routers' queues see it at once and the next plan
+  /// is surer.
+  static schema::AdmitRow admitted(ClassIndex c, double share, double planned_for, const Expected& expected) {
+    const double rate = std::clamp(share, 0.0, 1.0) * planned_for;
+    const double offered = std::min(planned_for, std::max(rate, expected.sure_per_s));
     return {c, offered > 0 ? std::clamp(rate / offered, 0.0, 1.0) : 1.0, offered,
             expected.shape.uncached_prompt_tokens, expected.shape.output_tokens};
   }
@@ -149,7 +150,7 @@ class Writer {
 
   void count_moved(SourceIndex source, const std::vector<Share>& shares, double admit) {
     if (facts_.in_force.empty()) return;
-    const double rate = facts_.expected[source.at()].planned_per_s * admit;
+    const double rate = facts_.fleet.traffic[source.at()].demand_per_s * admit;
     const double* before = in_force(source);
     double sum = 0, apart = 0;
     for (std::size_t i = 0; i < shares.size(); ++i)
@@ -214,7 +215,7 @@ class Writer {
         optimizer::expected_latency(facts_.fleet.engines[share.engine.at()].step, traffic.shape,
                                     plan_.load[share.engine.at()], curve.capacity);
     const double seconds = latency.ttft_s + traffic.shape.output_tokens * latency.tpot_s;
-    const double out = facts_.expected[source.at()].planned_per_s * admit * share.weight * seconds;
+    const double out = traffic.demand_per_s * admit * share.weight * seconds;
     return std::isfinite(out) ? std::clamp(out, 0.0, 1e7) : 0;
   }
 

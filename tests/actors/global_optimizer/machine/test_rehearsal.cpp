@@ -21,8 +21,10 @@ class Two {
  public:
   Leading leading = Leading::well;
   bool standby_fails = false;
-  std::vector<schema::Alert> alerts;  ///< the standby's
-  std::size_t rehearsals = 0;
+  std::vector<schema::Alert> alerts;       ///< the standby's
+  std::size_t rehearsals = 0, solves = 0;  ///< the latter the leader's
+  std::uint64_t offered = 20;              ///< requests in half a second
+  schema::RoutingSnapshot last;            ///< of the east
 
   Machine& standby() { return standby_; }
 
@@ -57,7 +59,7 @@ class Two {
     published.name = policy.name, published.version = policy.version;
     published.hash = policy.hash, published.text = tests::small_policy_text();
     tell_all("keeper", published);
-    tell_all("router", report_of(east, policy.hash, 20, 400, 100));
+    tell_all("router", report_of(east, policy.hash, offered, 400, 100));
     for (const auto& row : tests::small_table().engines) {
       schema::EngineSignal signal;
       signal.cluster = tests::small_table().clusters[row.cluster.at()].name;
@@ -87,11 +89,13 @@ class Two {
     for (const auto& message : effects.publish) {
       const auto* alert = std::get_if<schema::Alert>(&message);
       if (alert && !leads) alerts.push_back(*alert);
+      const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&message);
+      if (snapshot && leads && snapshot->cluster == east) last = *snapshot;
       if (leads) tell(standby_, standby_id, leader_id, message);
     }
     for (const auto& command : effects.commands) {
       const auto& solve = std::get<Solve>(command);
-      rehearsals += leads ? 0 : 1;
+      ++(leads ? solves : rehearsals);
       Machine::Effects next;
       self.on(answer(solve, leads), now_, next);
       perform(std::move(next), id);
@@ -153,4 +157,25 @@ BOOST_AUTO_TEST_CASE(a_standby_whose_solver_fails_says_so_and_accuses_nobody) {
   BOOST_TEST(two.rehearsals > 8u);
   BOOST_TEST(two.alerts.empty());
   BOOST_TEST(two.standby().view().standing.state == "stands by for opt-1, but its solver fails");
+}
+
+BOOST_AUTO_TEST_CASE(in_an_overload_both_plan_for_what_is_sure_and_solve_once_a_period) {
+  Two two;
+  two.offered = 4;
+  two.run(10s);
+  const double planned_before = two.last.admits.front().planned_rps;
+  BOOST_TEST(planned_before > 8);  // for more than comes: there is room
+  two.offered = 40;
+  two.run(10s);
+  BOOST_TEST(two.last.admits.front().admit < 0.9);
+  BOOST_TEST(two.last.admits.front().planned_rps < 80);
+  two.solves = two.rehearsals = 0;
+  two.run(10s);
+  BOOST_TEST(two.solves <= 11u);
+  BOOST_TEST(two.rehearsals <= 6u);
+  BOOST_TEST(two.alerts.empty());
+  two.offered = 4;
+  two.run(40s);
+  BOOST_TEST(two.last.admits.front().admit == 1);
+  BOOST_TEST(two.last.admits.front().planned_rps > 8);
 }
