@@ -94,13 +94,17 @@ std::optional<schema::Calibration> CalibrationBook::close(Instant now) {
   out.ratio = all.expected.latency_s > 0 ? all.came.latency_s / all.expected.latency_s : 1;
   judge(out.ratio, all.requests);
   out.windows_off = windows_off_;
-  out.headroom = headroom_;
+  out.headroom = headroom();
   sums_.clear();
   load_sum_ = load_now_;
   plans_ = 1;
   std::fill(served_work_.begin(), served_work_.end(), 0.0);
   opened_ = now;
   return out;
+}
+
+void CalibrationBook::refuses(bool somebody) {
+  yielded_ = somebody ? std::min(1.0, yielded_ + yield_step) : std::max(0.0, yielded_ - retake_step);
 }
 
 void CalibrationBook::judge(double ratio, double requests) {

@@ -25,6 +25,8 @@ class CalibrationBook {
   /// Windows in a row after which plans load engines less, and an alert stands.
   static constexpr std::uint64_t off_windows = 3;
   static constexpr double least_headroom = 0.8, headroom_step = 0.05;
+  /// Headroom is for latency: plans that refuse somebody get it back in four periods, those that do not give it up in fifty.
+  static constexpr double yield_step = 0.25, retake_step = 0.02;
 
   /// This plan is in force from now on.
   void expect(const Facts& facts, const optimizer::Problem& problem, const optimizer::Plan& plan);
@@ -35,8 +37,11 @@ class CalibrationBook {
   /// Forgets what was expected and heard, not the headroom: the rows have changed.
   void clear();
 
+  /// Whether the plan that is in force from now on refuses somebody.
+  void refuses(bool somebody);
+
   /// Share of the policy's ceiling that plans may use.
-  double headroom() const { return headroom_; }
+  double headroom() const { return headroom_ + yielded_ * (1 - headroom_); }
   bool off() const { return windows_off_ >= off_windows; }
 
  private:
@@ -64,6 +69,7 @@ class CalibrationBook {
   std::map<std::pair<ClassIndex, EngineIndex>, Sums> sums_;
   Instant opened_ = never_yet;
   double headroom_ = 1;
+  double yielded_ = 0;  ///< share of what the headroom takes away that is given back
   std::uint64_t windows_off_ = 0;
 };
 

@@ -346,6 +346,9 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   failed_solves_ = 0;
   alerts_.clear(plan_alert, effects);
   calibration_.expect(flight.facts, flight.built.problem, plan);
+  calibration_.refuses(std::ranges::any_of(in_force_, [](const schema::RoutingSnapshot& s) {
+    return std::ranges::any_of(s.admits, [](const auto& row) { return row.admit < 1; });
+  }));
   planned_ = std::move(flight.facts);
   solved_ = Solved{std::move(flight.built.problem), std::move(plan)};
 }

@@ -90,6 +90,21 @@ BOOST_AUTO_TEST_CASE(a_drift_of_a_fifth_for_three_windows_widens_the_headroom_un
   BOOST_TEST(!world.book.off());
 }
 
+BOOST_AUTO_TEST_CASE(the_headroom_yields_before_anybody_is_refused_for_it) {
+  World world;
+  for (int i = 0; i < 12; ++i) world.run(1.5);
+  BOOST_TEST(world.book.headroom() == CalibrationBook::least_headroom, tt::tolerance(1e-9));
+  world.book.refuses(true);
+  BOOST_TEST(world.book.headroom() == 0.85, tt::tolerance(1e-9));
+  for (int i = 0; i < 9; ++i) world.book.refuses(true);
+  BOOST_TEST(world.book.headroom() == 1, tt::tolerance(1e-9));
+  BOOST_TEST(world.run(1.5).headroom == 1, tt::tolerance(1e-9));  // as standbys are told
+  world.book.refuses(false);
+  BOOST_TEST(world.book.headroom() == 0.996, tt::tolerance(1e-9));
+  for (int i = 0; i < 60; ++i) world.book.refuses(false);
+  BOOST_TEST(world.book.headroom() == CalibrationBook::least_headroom, tt::tolerance(1e-9));
+}
+
 BOOST_AUTO_TEST_CASE(a_smaller_drift_and_few_or_foreign_reports_change_nothing) {
   World world;
   for (int i = 0; i < 5; ++i) world.run(1.1);
