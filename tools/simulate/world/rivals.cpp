@@ -30,8 +30,8 @@ void Rivals::know(std::size_t router) {
 }
 
 double Rivals::uncached(EngineIndex engine, const Question& question) const {
-  const std::vector<std::uint64_t> blocks(question.engine_blocks.begin(), question.engine_blocks.end());
-  return std::max(1.0, question.prompt_tokens - engine_(engine).machine().cached_prefix_tokens(blocks));
+  const auto cached = engine_(engine).machine().cached_prefix_tokens(question.engine_blocks);
+  return std::max(1.0, question.prompt_tokens - cached);
 }
 
 EngineIndex Rivals::least(std::span<const EngineIndex> of, const std::function<double(EngineIndex)>& cost) {

@@ -27,9 +27,9 @@ namespace signalbox::simulate {
 /// One request, as a rival's rule sees it.
 struct Question {
   double prompt_tokens = 0;
-  std::span<const EngineIndex> engines;          ///< that serve its model and are up; not empty
-  std::span<const std::uint64_t> prompt_blocks;  ///< as the routers hash them
-  std::span<const std::uint64_t> engine_blocks;  ///< as the engines do
+  std::span<const EngineIndex> engines;             ///< that serve its model and are up; not empty
+  std::span<const std::uint64_t> prompt_blocks;     ///< as the routers hash them
+  const std::vector<std::uint64_t>& engine_blocks;  ///< as the engines do
 };
 
 class Rivals {
