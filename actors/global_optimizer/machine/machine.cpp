@@ -174,6 +174,7 @@ void Machine::on_wake(Instant now, Effects& effects) {
     effects.say(*table_);
     table_due_ = now + table_every;
   }
+  if (now >= solve_due()) give_up_solving(now, effects);
   if (now >= plan_due_) plan(now, effects);
   if (now >= rehearse_due_) rehearse(now, effects);
   if (now >= alive_due_) say_keep_alive(now, effects);
@@ -258,17 +259,24 @@ double Machine::coverage(Instant now) const {
   return policy_ ? picture_.coverage(*table_, policy_->stale.signal_hard, now) : 0;
 }
 
+/// A leader's solver has had its time. The plan after that is asked for when it would have been anyway.
+void Machine::give_up_solving(Instant now, Effects& effects) {
+  in_flight_.reset();
+  const Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
+  solve_failed("late", fmt::format("no plan within {:.1f} s", to_seconds(patience())), facts, coverage(now),
+               now, effects);
+}
+
 void Machine::plan(Instant now, Effects& effects) {
+  if (in_flight_) {  // what has changed meanwhile is planned for as soon as that is done
+    plan_due_ = now + react;
+    return;
+  }
   plan_due_ = now + options_.period;
   if (!policy_) return;
   Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
   plan_for(planned_for_, facts);
   const double heard = coverage(now);
-  if (in_flight_) {  // the solver is late: it has had a whole period
-    if (now - in_flight_->since < options_.period) return;
-    in_flight_.reset();
-    return solve_failed("late", "no plan within a period", facts, heard, now, effects);
-  }
   holding_ = heard < policy_->lead.coverage;
   if (holding_) {
     alerts_.raise(
@@ -413,8 +421,8 @@ std::map<ClusterName, WeightMap> Machine::weights_in_force() const {
 
 Instant Machine::next_due(Instant now) const {
   const Instant stand = tenure_ ? tenure_->due() : election_ ? election_->due(now) : now;
-  return std::max(now,
-                  std::min({stand, plan_due_, alive_due_, table_due_, tidy_due_, keep_due_, rehearse_due_}));
+  return std::max(now, std::min({stand, plan_due_, solve_due(), alive_due_, table_due_, tidy_due_, keep_due_,
+                                 rehearse_due_}));
 }
 
 View Machine::view() const {

@@ -122,6 +122,12 @@ class Machine {
   void stand_by(Duration rest, Instant now);
   void resign(std::string_view why, Instant now, Effects& effects);
   void plan(Instant now, Effects& effects);
+  void give_up_solving(Instant now, Effects& effects);
+  /// How long a leader waits for a plan: the hold plan is out before the next one would be.
+  Duration patience() const { return options_.period * 4 / 5; }
+  Instant solve_due() const {
+    return in_flight_ && !in_flight_->rehearsal ? in_flight_->since + patience() : end_of_time;
+  }
   void rehearse(Instant now, Effects& effects);
   void rehearsed(InFlight flight, const Input& input, Instant now, Effects& effects);
   void compare(const InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
