@@ -22,7 +22,8 @@ double kept_share(Duration period, Duration memory) {
 
 }  // namespace
 
-bool DemandBook::hear(const schema::DemandReport& report, const Digest& policy, Instant now) {
+bool DemandBook::hear(const schema::DemandReport& report, const Incarnation& router, const Digest& policy,
+                      Instant now) {
   if (report.policy != policy || report.period <= Duration{}) return false;
   Cluster& cluster = clusters_[report.cluster];
   if (cluster.heard_at != never_yet && now - cluster.heard_at > lifetime) cluster = {};
@@ -31,6 +32,7 @@ bool DemandBook::hear(const schema::DemandReport& report, const Digest& policy, 
     cluster.looked_at = cluster.first_heard_at;
   }
   cluster.heard_at = now;
+  cluster.told[router.random] += report.period;
   for (const auto& row : report.rows) {
     ClassDemand& demand = row_of(cluster, row.request_class);
     demand.arrived += static_cast<double>(row.offered);
@@ -48,8 +50,12 @@ bool DemandBook::hear(const schema::DemandReport& report, const Digest& policy, 
   // Reports come a little early and late, and some are lost: those do not mean that nobody came.
   const Duration covered = now - cluster.looked_at;
   if (covered < bucket * 4 / 5) return false;
-  bool stepped = look(cluster, std::min(covered, 2 * std::max(report.period, bucket)), now);
+  // After a cut, or if this process stood still, those of a longer time come at once.
+  Duration told{};
+  for (const auto& [life, time] : cluster.told) told = std::max(told, time);
+  bool stepped = look(cluster, std::max(told, std::min(covered, 2 * std::max(report.period, bucket))), now);
   cluster.looked_at = now;
+  cluster.told.clear();
   stepped |= look_at_fleet(now);
   return stepped;
 }

@@ -39,7 +39,7 @@ class DemandBook {
   static constexpr Duration lifetime = 60s;
 
   /// Reports under another policy than `policy` are ignored: their rows mean other classes. True if a rate has stepped.
-  bool hear(const schema::DemandReport& report, const Digest& policy, Instant now);
+  bool hear(const schema::DemandReport& report, const Incarnation& router, const Digest& policy, Instant now);
   /// Forgets everything: the classes have changed.
   void clear() { *this = {}; }
   Expected of(const ClusterName& cluster, ClassIndex c, Instant now) const;
@@ -78,6 +78,8 @@ class DemandBook {
   struct Cluster {
     Instant first_heard_at = never_yet, heard_at = never_yet;
     Instant looked_at = never_yet;
+    std::map<std::uint64_t, Duration>
+        told;                 ///< time that the reports since then are about, by each router's life
     Counted all;              ///< of all classes together: what changes for everybody shows there first
     optimizer::Tally unseen;  ///< since the last look at the fleet
     std::map<ClassIndex, ClassDemand> classes;

@@ -67,7 +67,8 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
   if (picture_.hear(delivery, now) && election_ && election_->leads())
     plan_due_ = std::min(plan_due_, now + react);
   if (const auto* report = std::get_if<schema::DemandReport>(&delivery.message)) {
-    if (policy_ && demand_.hear(*report, policy_->hash, now) && election_ && election_->leads())
+    if (policy_ && demand_.hear(*report, delivery.envelope.incarnation, policy_->hash, now) && election_ &&
+        election_->leads())
       plan_due_ = std::min(plan_due_, now + react);
   } else if (const auto* outcomes = std::get_if<schema::OutcomeReport>(&delivery.message)) {
     calibration_.hear(*outcomes);

@@ -31,6 +31,8 @@ inline Planned solve_for(Facts facts) {
   return {std::move(facts), *std::move(built), *std::move(plan)};
 }
 
+inline const Incarnation router{1, 1};
+
 /// What a cluster's router reports of half a second.
 inline schema::DemandReport report_of(const ClusterName& cluster, const Digest& policy, std::uint64_t offered,
                                       std::uint64_t prompt, std::uint64_t output) {

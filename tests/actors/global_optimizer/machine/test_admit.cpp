@@ -19,7 +19,8 @@ struct Asked {
     for (int i = 0; i < halves; ++i) {
       std::uint64_t n = 0;
       for (double left = rate_per_s / 2; (left -= rng.exponential(1)) > 0;) ++n;
-      demand.hear(report_of(east, policy->hash, n, prompt_tokens, output_tokens), policy->hash, now += 500ms);
+      demand.hear(report_of(east, policy->hash, n, prompt_tokens, output_tokens), router, policy->hash,
+                  now += 500ms);
     }
   }
   Planned plan(PlannedFor what) const {

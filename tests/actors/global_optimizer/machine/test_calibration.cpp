@@ -15,7 +15,7 @@ const ClusterName east("east");
 struct World {
   World() {
     for (int i = 0; i < 60; ++i)
-      demand.hear(report_of(east, policy->hash, 5, 400, 100), policy->hash, now += 500ms);
+      demand.hear(report_of(east, policy->hash, 5, 400, 100), router, policy->hash, now += 500ms);
     planned = solve_for(gather(table, policy, {}, demand, {}, now));
   }
   /// Ten requests a second on engine 0, each taking `slower` times what the curve says at the load that they are.

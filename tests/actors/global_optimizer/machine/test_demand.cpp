@@ -13,6 +13,7 @@ namespace {
 
 const ClusterName east("east");
 const Digest policy = digest_of("p");
+const Incarnation router{1, 1};
 
 schema::DemandReport report(std::uint64_t offered) {
   schema::DemandReport out{east, policy, 500ms, {}, {}};
@@ -34,7 +35,7 @@ struct Poisson {
     return n;
   }
   void hear(double rate_per_s, int reports) {
-    for (int i = 0; i < reports; ++i) book.hear(report(count(rate_per_s / 2)), policy, t += 500ms);
+    for (int i = 0; i < reports; ++i) book.hear(report(count(rate_per_s / 2)), router, policy, t += 500ms);
   }
   double rate() const { return book.of(east, ClassIndex(0), t).rate_per_s; }
   Rng rng;
@@ -47,9 +48,9 @@ struct Poisson {
 BOOST_AUTO_TEST_CASE(the_first_report_counts_in_full_and_sizes_are_ratios_of_sums) {
   DemandBook book;
   Instant t = instant_at(0s);
-  book.hear(report(10), policy, t);
+  book.hear(report(10), router, policy, t);
   BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(1e-9));
-  for (int i = 0; i < 20; ++i) book.hear(report(20), policy, t += 500ms);
+  for (int i = 0; i < 20; ++i) book.hear(report(20), router, policy, t += 500ms);
   const Expected e = book.of(east, ClassIndex(0), t);
   BOOST_TEST(e.rate_per_s > 38);
   BOOST_TEST(e.rate_per_s <= 40);
@@ -93,8 +94,8 @@ BOOST_AUTO_TEST_CASE(a_cluster_s_routers_are_counted_together_and_a_silent_clust
   DemandBook book;
   Instant t = instant_at(0s);
   for (int i = 0; i < 40; ++i) {
-    book.hear(report(10), policy, t += 200ms);
-    book.hear(report(5), policy, t += 300ms);
+    book.hear(report(10), router, policy, t += 200ms);
+    book.hear(report(5), Incarnation{1, 2}, policy, t += 300ms);
   }
   BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 30, tt::tolerance(0.03));
   BOOST_TEST(book.of(east, ClassIndex(0), t + 9s).rate_per_s > 0);
@@ -104,8 +105,8 @@ BOOST_AUTO_TEST_CASE(a_cluster_s_routers_are_counted_together_and_a_silent_clust
 BOOST_AUTO_TEST_CASE(lost_reports_are_not_missing_requests) {
   DemandBook book;
   Instant t = instant_at(0s);
-  for (int i = 0; i < 40; ++i) book.hear(report(10), policy, t += 500ms);
-  book.hear(report(10), policy, t += 5s);
+  for (int i = 0; i < 40; ++i) book.hear(report(10), router, policy, t += 500ms);
+  book.hear(report(10), router, policy, t += 5s);
   BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(0.04));
 }
 
@@ -117,7 +118,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_measured_is_guessed_and_says_so) {
   BOOST_TEST(e.shape.output_tokens > 0);
   auto foreign = report(10);
   foreign.policy = digest_of("another");
-  book.hear(foreign, policy, instant_at(0s));
+  book.hear(foreign, router, policy, instant_at(0s));
   BOOST_TEST(!book.of(east, ClassIndex(0), instant_at(0s)).measured);
 }
 
@@ -148,7 +149,7 @@ BOOST_AUTO_TEST_CASE(what_steps_in_the_whole_fleet_steps_in_each_cluster) {
     for (int i = 0; i < reports; ++i) {
       t += 500ms;
       for (const ClusterName& cluster : clusters)
-        stepped |= book.hear(report_in(cluster, count(rate_per_s / 2)), policy, t);
+        stepped |= book.hear(report_in(cluster, count(rate_per_s / 2)), router, policy, t);
     }
     return stepped;
   };
@@ -172,12 +173,26 @@ BOOST_AUTO_TEST_CASE(one_cluster_s_step_is_not_the_others) {
   const auto hear = [&](std::uint64_t in_east, std::uint64_t in_west, int reports) {
     for (int i = 0; i < reports; ++i) {
       t += 500ms;
-      book.hear(report_in(east, in_east), policy, t);
-      book.hear(report_in(west, in_west), policy, t);
+      book.hear(report_in(east, in_east), router, policy, t);
+      book.hear(report_in(west, in_west), router, policy, t);
     }
   };
   hear(20, 10, 100);
   hear(60, 10, 8);
   BOOST_TEST(book.of(east, ClassIndex(0), t).rate_per_s > 100);
   BOOST_TEST(book.of(west, ClassIndex(0), t).rate_per_s == 20, tt::tolerance(0.05));
+}
+
+BOOST_AUTO_TEST_CASE(reports_that_come_all_at_once_are_of_the_time_that_they_tell) {
+  Poisson seen(5);
+  seen.hear(20, 20);
+  const double before = seen.rate();
+  seen.t += 8s;
+  for (int i = 0; i < 16; ++i) seen.book.hear(report(seen.count(10)), router, policy, seen.t);
+  for (int i = 0; i < 4; ++i) {
+    seen.hear(20, 1);
+    const Expected e = seen.book.of(east, ClassIndex(0), seen.t);
+    BOOST_TEST(e.planned_per_s < 1.6 * before);
+    BOOST_TEST(e.rate_per_s > 0.7 * before);
+  }
 }

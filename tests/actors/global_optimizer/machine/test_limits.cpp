@@ -36,7 +36,7 @@ struct World {
       report.rows[1].offered = report.rows[1].finished = count;
       report.rows[1].prompt_tokens = count * 400, report.rows[1].output_tokens = count * 100;
       if (count == 0) report.rows.pop_back();
-      demand.hear(report, policy->hash, now += 500ms);
+      demand.hear(report, router, policy->hash, now += 500ms);
     }
     planned = solve_for(gather(table, policy, {}, demand, {}, now));
     snapshots = snapshots_of(planned.facts, planned.built, planned.plan, 1s);

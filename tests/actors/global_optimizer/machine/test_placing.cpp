@@ -32,7 +32,7 @@ struct Told {
     for (int i = 0; i < reports; ++i) {
       schema::DemandReport report = report_of(table->clusters[0].name, policy->hash, offered, 4000, 100);
       if (of_group > 0) report.groups.push_back({ClassIndex(0), group, prefix_tokens, of_group});
-      book.hear(report, policy->hash, now += 500ms);
+      book.hear(report, router, policy->hash, now += 500ms);
     }
   }
   std::vector<schema::RoutingSnapshot> plan() {

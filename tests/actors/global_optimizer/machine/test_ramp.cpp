@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(
         std::uint64_t n = 0;
         for (double left = rate / 2; (left -= rng.exponential(1)) > 0;) ++n;
         last += static_cast<double>(n);
-        demand.hear(report_of(east, policy->hash, n, 40, 10), policy->hash, now += 500ms);
+        demand.hear(report_of(east, policy->hash, n, 40, 10), router, policy->hash, now += 500ms);
       }
     };
     for (int second = 0; second < 60; ++second) reported(60);
