@@ -190,15 +190,15 @@ void Checker::check_coverage(const schema::RoutingSnapshot& snapshot, const Hear
 }
 
 /// Nobody asked for half as much again as was asked for; but who waited for a router that stood still comes with all others at
-/// once, and one plan may take that for a step.
+/// once, and for a period a plan may take that for a step.
 void Checker::check_demand(const schema::RoutingSnapshot& snapshot) {
   for (const schema::AdmitRow& row : snapshot.admits) {
     const auto rate = rates_.find(key_of(snapshot.cluster, row.request_class));
     const double truth = rate == rates_.end() ? 0 : rate->second;
     const auto key = key_of(snapshot.cluster, row.request_class);
-    const bool again = over_[key];
-    over_[key] = row.planned_rps > 1.6 * truth + 5;
-    if (again && over_[key])
+    Instant& since = over_since_.try_emplace(key, end_of_time).first->second;
+    since = row.planned_rps > 1.6 * truth + 5 ? std::min(since, now()) : end_of_time;
+    if (since != end_of_time && now() - since > 1500ms)
       violate("demand",
               fmt::format("{} plans for {:.1f}/s of class {} in {}, {:.1f}/s come", snapshot.version,
                           row.planned_rps, row.request_class.value, snapshot.cluster, truth));
@@ -250,14 +250,18 @@ void Checker::check_load(const schema::FleetTable& table) {
               fmt::format("{} is planned to {:.0f} % of its capacity", table.engines[e].name, 100 * load[e]));
 }
 
-/// Of the engines that have been well for a while, no more are kept from requests than the policy lets be taken out.
+/// Of the engines that have been well for a while, no more are kept from requests than the policy lets be taken out, once the
+/// engine's own signals have had the time to speak against it.
 void Checker::check_ejections(const ProcessPlace& router, const routing::View& view) {
   std::size_t out = 0;
   std::string names;
   for (std::size_t e = 0; e < view.engines.size(); ++e) {
     const HealthState state = view.engines[e].state;
     const bool taken_out = state == HealthState::gone || state == HealthState::suspect;
-    if (!taken_out || (unwell_at_[e] != never_yet && now() - unwell_at_[e] < 15s)) continue;
+    Instant& since = out_since_.try_emplace({router.name, e}, end_of_time).first->second;
+    since = taken_out ? std::min(since, now()) : end_of_time;
+    if (!taken_out || now() - since < 500ms || (unwell_at_[e] != never_yet && now() - unwell_at_[e] < 15s))
+      continue;
     ++out;
     names += fmt::format(" {}", view.table->engines[e].name);
   }

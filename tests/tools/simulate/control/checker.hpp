@@ -88,14 +88,15 @@ class Checker : public Hooks {
   std::map<std::pair<ProcessName, ClusterName>, SnapshotVersion> said_;  ///< by author
   std::map<ProcessName, Heard> heard_;
   std::map<ProcessName, RouterNow> routers_;
+  std::map<std::pair<ProcessName, std::size_t>, Instant> out_since_;  ///< by router and engine
   std::vector<Instant> unwell_at_;  ///< by engine: last seen down, frozen or slow
   struct Requests {
     std::size_t offered = 0, retries = 0;
   };
   std::map<std::size_t, Requests> requests_;  ///< by row of the data plane's routers
   std::size_t late_failures_ = 0, late_served_ = 0;
-  std::map<std::string, double> rates_;  ///< true, by "cluster class"
-  std::map<std::string, bool> over_;     ///< whether the last plan was for far more, likewise
+  std::map<std::string, double> rates_;        ///< true, by "cluster class"
+  std::map<std::string, Instant> over_since_;  ///< since when plans are for far more, likewise
 };
 
 }  // namespace signalbox::simulate::control
