@@ -275,8 +275,7 @@ void Machine::plan(Instant now, Effects& effects) {
   }
   plan_due_ = now + options_.period;
   if (!policy_) return;
-  Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
-  plan_for(planned_for_, facts);
+  Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now, planned_for_);
   const double heard = coverage(now);
   holding_ = heard < policy_->lead.coverage;
   if (holding_) {
@@ -341,8 +340,7 @@ void Machine::hear_solver(const Input& input, Instant now, Effects& effects) {
   if (flight.rehearsal) return rehearsed(std::move(flight), input, now, effects);
   if (const auto* failed = std::get_if<SolveFailed>(&input))
     return solve_failed(failed->fault, failed->detail, flight.facts, flight.coverage, now, effects);
-  const optimizer::Plan fresh =
-      within_limits(flight.facts, flight.built, std::get<SolveDone>(input).plan, options_.period);
+  const optimizer::Plan fresh = within_limits(flight.facts, flight.built, std::get<SolveDone>(input).plan);
   optimizer::KeptPlan kept = optimizer::keep_in_force(
       flight.built.problem, fresh, least_gain * flight.facts.policy->objective.weights.churn);
   optimizer::Plan& plan = kept.plan;

@@ -100,7 +100,8 @@ void add_objective(const policy::CompiledPolicy& policy, optimizer::FleetState& 
 }  // namespace
 
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
-             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now) {
+             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now,
+             PlannedFor what) {
   Facts out{table, policy, now, {}, {}, {}, {}, {}, picture.covers()};
   add_objective(*policy, out.fleet);
   const Known known(*table, *policy, picture, now);
@@ -134,7 +135,7 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
       }
     }
   }
-  plan_for(PlannedFor::most, out);
+  plan_for(what, out);
   return out;
 }
 

@@ -32,11 +32,12 @@ struct Facts {
 /// The weights in force in one cluster: (class, engine) to share.
 using WeightMap = std::map<std::pair<ClassIndex, EngineIndex>, double>;
 
-/// `in_force`: by cluster, the weights that churn is measured from; may lack clusters.
+/// `in_force`: by cluster, the weights that churn is measured from; may lack clusters. For `what`, as plan_for().
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
-             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now);
+             const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now,
+             PlannedFor what = PlannedFor::most);
 
-/// gather() plans for the most.
+/// Sets the demand, and what moving away from the weights in force is measured by.
 void plan_for(PlannedFor what, Facts& facts);
 /// True if the plan refuses requests of which another plan, for less, might find room for more.
 bool refuses(const optimizer::Problem& problem, const optimizer::Plan& plan);

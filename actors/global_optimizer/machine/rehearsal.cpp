@@ -25,8 +25,7 @@ void Machine::rehearse(Instant now, Effects& effects) {
   if (!policy_ || heard < policy_->lead.coverage) return;
   const auto in_force = weights_in_force();
   if (in_force.empty()) return;
-  Facts facts = gather(table_, policy_, picture_, demand_, in_force, now);
-  plan_for(planned_for_, facts);
+  Facts facts = gather(table_, policy_, picture_, demand_, in_force, now, planned_for_);
   facts.fleet.limits.load_ceiling *= last_calibration_.headroom;  // as the leader does
   if (auto built = optimizer::build_problem(facts.fleet))
     ask_solver(std::move(facts), *std::move(built), heard, true, now, effects);
@@ -38,11 +37,10 @@ void Machine::compare(const InFlight& flight, const optimizer::Plan& plan, Insta
   const bool idle =
       std::none_of(sources.begin(), sources.end(), [](const auto& s) { return s.demand_per_s > 0; });
   const double tolerance = standby_tolerance * least_gain * flight.facts.policy->objective.weights.churn;
-  const bool agrees =
-      idle || tolerance <= 0 ||
-      optimizer::keep_in_force(flight.built.problem,
-                               within_limits(flight.facts, flight.built, plan, options_.period), tolerance)
-          .stands;
+  const bool agrees = idle || tolerance <= 0 ||
+                      optimizer::keep_in_force(flight.built.problem,
+                                               within_limits(flight.facts, flight.built, plan), tolerance)
+                          .stands;
   differing_ = agrees ? 0 : differing_ + 1;
   alerts_.set(differing_ >= many_differing, kit::AlertName::plans_diverged,
               fmt::format("by its own plan, made {} times, {} would have moved weights that {} leaves",

@@ -294,15 +294,13 @@ class Writer {
   std::vector<double> room_;  ///< by EngineIndex: load that may still be added, as the rows so far leave it
 };
 
-}  // namespace
-
-std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::BuiltProblem& built,
-                                                  const optimizer::Plan& plan, Duration period) {
+/// As published but for the period, and for loads, costs and certificate, which are still the solver's.
+std::vector<schema::RoutingSnapshot> rows_of(const Facts& facts, const optimizer::BuiltProblem& built,
+                                             const optimizer::Plan& plan) {
   Writer writer(facts, built, plan);
   std::vector<schema::RoutingSnapshot> out;
   for (std::size_t cluster = 0; cluster < facts.table->clusters.size(); ++cluster) {
     out.push_back(writer.frame(ClusterIndex(cluster)));
-    out.back().period = period;
     for (std::size_t s = 0; s < facts.fleet.traffic.size(); ++s)
       if (facts.fleet.traffic[s].cluster == ClusterIndex(cluster))
         writer.add_source(SourceIndex(s), out.back());
@@ -310,14 +308,23 @@ std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const opti
   }
   hold_survival(out, facts);
   refuse_what_is_too_much(out, facts);
+  return out;
+}
+
+}  // namespace
+
+std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::BuiltProblem& built,
+                                                  const optimizer::Plan& plan, Duration period) {
+  auto out = rows_of(facts, built, plan);
   restate(out, facts, built, plan);
+  for (auto& snapshot : out) snapshot.period = period;
   return out;
 }
 
 optimizer::Plan within_limits(const Facts& facts, const optimizer::BuiltProblem& built,
-                              const optimizer::Plan& plan, Duration period) {
+                              const optimizer::Plan& plan) {
   if (!facts.policy->limits_rows()) return plan;
-  return published_plan(snapshots_of(facts, built, plan, period), facts, built, plan);
+  return published_plan(rows_of(facts, built, plan), facts, built, plan);
 }
 
 }  // namespace signalbox::global_optimizer

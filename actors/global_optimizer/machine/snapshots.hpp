@@ -15,7 +15,7 @@ std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const opti
 
 /// The solver's plan as the policy's limits on whole rows would have it published; itself if there are none.
 optimizer::Plan within_limits(const Facts& facts, const optimizer::BuiltProblem& built,
-                              const optimizer::Plan& plan, Duration period);
+                              const optimizer::Plan& plan);
 
 /// A weight below this share is not worth a connection.
 inline constexpr double cut = 0.002;

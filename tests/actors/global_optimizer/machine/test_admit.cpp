@@ -23,11 +23,7 @@ struct Asked {
                   now += 500ms);
     }
   }
-  Planned plan(PlannedFor what) const {
-    Facts facts = gather(table, policy, {}, demand, {}, now);
-    plan_for(what, facts);
-    return solve_for(std::move(facts));
-  }
+  Planned plan(PlannedFor what) const { return solve_for(gather(table, policy, {}, demand, {}, now, what)); }
   bool refuses_for(PlannedFor what) const {
     const Planned p = plan(what);
     return refuses(p.built.problem, p.plan);
