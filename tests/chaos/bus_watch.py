@@ -5,6 +5,7 @@ import dataclasses
 import json
 import subprocess
 import threading
+import time
 
 from fleet import Fleet, wait_for
 
@@ -37,8 +38,10 @@ class BusWatch:
     def __init__(self, fleet: Fleet, messages: list[str] | None = None):
         self.fleet = fleet
         self.engines = [engine["name"] for engine in fleet.config["engine"]]
-        self.routers = [p["id"] for p in fleet.config["process"] if p["role"] == "cluster-router"]
+        self.routers, self.monitors = ([p["id"] for p in fleet.config["process"] if p["role"] == role] for role in ("cluster-router", "health-monitor"))
         self._heard: dict[str, list[Heard]] = {}
+        self._forgotten: set[int] = set()  # lives
+        self._lock = threading.Lock()
         self.start(messages or HEARD)
         fleet.on_down.append(self.stop)
 
@@ -53,7 +56,9 @@ class BusWatch:
             message = json.loads(line)
             heard = Heard(message["sent_s"], message["message"], message["topic"], message["source"],
                           message["incarnation"]["random"], message["sequence"], message["body"])
-            self._heard.setdefault(heard.kind, []).append(heard)
+            with self._lock:
+                if heard.life not in self._forgotten:
+                    self._heard.setdefault(heard.kind, []).append(heard)
 
     def stop(self) -> None:
         self.tap.terminate()
@@ -61,16 +66,22 @@ class BusWatch:
         self._reader.join()
 
     def forget_after(self, at: float) -> None:
-        """Messages whose sender's clock was ahead: they would count as news for ever."""
-        for heard in self._heard.values():
-            heard[:] = [h for h in heard if h.at < at]
+        """Messages of processes whose clock was ahead, and what may yet come of them: they would count as news for ever."""
+        with self._lock:
+            self._forgotten |= {h.life for heard in self._heard.values() for h in heard if h.at >= at}
+            for heard in self._heard.values():
+                heard[:] = [h for h in heard if h.life not in self._forgotten]
+
+    def _said(self, kind: str) -> list[Heard]:
+        with self._lock:
+            return list(self._heard.get(kind, []))
 
     def of(self, kind: str, since: float = 0.0, source: str | None = None) -> list[Heard]:
         """In the order of arrival."""
-        return [h for h in list(self._heard.get(kind, [])) if h.at >= since and source in (None, h.source)]
+        return [h for h in self._said(kind) if h.at >= since and source in (None, h.source)]
 
     def last(self, kind: str, source: str | None = None) -> Heard | None:
-        for heard in reversed(list(self._heard.get(kind, []))):
+        for heard in reversed(self._said(kind)):
             if source in (None, heard.source):
                 return heard
         return None
@@ -79,9 +90,16 @@ class BusWatch:
         """The first message of a kind since a time that fits; waits for it."""
         return wait_for(what, lambda: next((h for h in self.of(kind, since) if fits(h)), None), timeout_s, 0.02)
 
-    def alert(self, name: str, since: float, raised: bool = True, timeout_s: float = 10) -> Heard:
-        return self.first(f"alert {name} is {'raised' if raised else 'cleared'}", "alert",
-                          lambda h: h.body["name"] == name and h.body["raised"] == raised, since, timeout_s)
+    def alert(self, name: str, since: float, raised: bool = True, author: str | None = None, timeout_s: float = 60) -> Heard:
+        """An alert that stands is repeated each 10 s."""
+        return self.first(f"alert {name} is {'raised' if raised else 'cleared'} by {author or 'anybody'}", "alert",
+                          lambda h: h.body["name"] == name and h.body["raised"] == raised and author in (None, h.source), since, timeout_s)
+
+    def heard_out(self, *sources: str, timeout_s: float = 60) -> None:
+        """Waits until all that these processes have said by now is heard: what one says comes in its order."""
+        now = time.monotonic()
+        for source in sources:
+            self.first(f"{source} is heard", "beat", lambda h, s=source: h.source == s, now, timeout_s)
 
     def accepted(self, router: str, since: float = 0.0) -> list[Heard]:
         """The receipts by which a router took a snapshot."""
@@ -98,6 +116,10 @@ class BusWatch:
         """The engine's weights in one snapshot, of the classes that have one."""
         index = self.engines.index(engine)
         return [row["weight"] for row in snapshot.body["weights"] if row["engine"] == index]
+
+    def lives(self, engine: str) -> set[int]:
+        """Those of an engine that monitors have spoken of."""
+        return {h.body["incarnation"]["random"] for h in self._said("health_verdict") if h.body["engine"] == engine}
 
     def zero_weight(self, engine: str, since: float, timeout_s: float) -> float:
         """When every router had taken a snapshot in which the engine has no weight: seconds after `since`."""

@@ -33,6 +33,7 @@ class Rig:
         self._frozen: set[int] = set()
         self._faulty: set[str] = set()
         self._full: set[str] = set()
+        self._solver_fails = False
         self.rested_at = 0.0
         self.loads: list[Load] = []
         self._members: list[Member] = []
@@ -46,7 +47,7 @@ class Rig:
         folder = os.open(self.fleet.state, os.O_PATH | os.O_DIRECTORY)
         try:
             with socket.socket(socket.AF_UNIX) as line:
-                line.settimeout(20)
+                line.settimeout(60)
                 line.connect(f"/proc/self/fd/{folder}/launcher.sock")
                 line.sendall(question.encode() + b"\n")
                 return b"".join(iter(lambda: line.recv(65536), b"")).decode()
@@ -103,13 +104,14 @@ class Rig:
         url = self.processes()[engine]["serves"] if "+" in address else address.removeprefix("http://")
         body = json.dumps({"reset": True, **faults}).encode()
         request = urllib.request.Request(f"http://{url}/admin/faults", body, {"content-type": "application/json"})
-        with urllib.request.urlopen(request, timeout=5):
+        with urllib.request.urlopen(request, timeout=30):
             pass
         (self._faulty.add if faults else self._faulty.discard)(engine)
         return time.monotonic()
 
     def solver_fault(self, optimizer: str | None, fault: str = "") -> None:
         """One optimizer's solver fails from now on; None: nobody's."""
+        self._solver_fails = optimizer is not None
         faulty_solver.set_fault(self.fleet.binary, optimizer, fault)
 
     def fill_disk(self, name: str) -> None:
@@ -129,7 +131,7 @@ class Rig:
             pytest.skip("no strace")
         self._tracers.append(tracer)
         status = pathlib.Path(f"/proc/{self.pid(name)}/status")
-        if not wait_for("it is traced", lambda: tracer.poll() is not None or "TracerPid:\t0\n" not in status.read_text(), 10):
+        if not wait_for("it is traced", lambda: tracer.poll() is not None or "TracerPid:\t0\n" not in status.read_text(), 60):
             return
         if tracer.poll() is not None:
             pytest.skip(f"processes may not be traced: {tracer.stderr.read().decode()}")
@@ -137,7 +139,7 @@ class Rig:
     def apart(self, name: str, prefix: list[str] = (), environment: dict[str, str] | None = None, behind_relays: bool = True) -> Apart:
         """Takes a process from its launcher and runs it behind relays, or by way of `prefix` and in `environment`."""
         self.kill_and_hold([name])
-        wait_for(f"{name} is down", lambda: self.pid(name) is None, 20, 0.02)
+        wait_for(f"{name} is down", lambda: self.pid(name) is None, 60, 0.02)
         self._apart[name] = Apart(self.fleet, name, list(prefix), environment or {}, behind_relays)
         return self._apart[name]
 
@@ -168,36 +170,57 @@ class Rig:
         for name in list(self._full):
             subprocess.run(["umount", self.fleet.state / "processes" / name], check=True)
             self._full.discard(name)
-        self.solver_fault(None)
+        if self._solver_fails:
+            self.solver_fault(None)
         if self._down:
             self.bring_back(sorted(self._down))
 
-    def settle(self, timeout_s: float = 60) -> None:
-        """Waits until every process runs and is ready, somebody leads, and every router has the leader's plan."""
+    def settle(self, timeout_s: float = 120) -> None:
+        """Waits until every process runs and is ready, and the fleet is calm."""
         def whole():
             rows = self.processes()
-            tardy = [n for n, r in rows.items() if r["runs"] != "running" or not (r["ready"] or r["role"] == "engine-sim")]
-            return not tardy and self.leader() is not None
+            return not [n for n, r in rows.items() if r["runs"] != "running" or not (r["ready"] or r["role"] == "engine-sim")]
         wait_for("the fleet is whole", whole, timeout_s, 0.1)
+        self.calm(timeout_s)
 
-    def leader(self) -> str | None:
-        """Who leads in the highest term, if the other one has listened for long enough to take over."""
+    def calm(self, timeout_s: float = 120) -> None:
+        """Waits until somebody leads, every router has a plan of the leader's, and no monitor accuses an engine."""
+        wait_for("one leads and one stands by", self._led, timeout_s, 0.1)
+        wait_for("every router follows the leader", lambda: (led := self._led()) and all(self._follows(r, led) for r in self.bus.routers), timeout_s, 0.1)
+        wait_for("no engine is accused", lambda: not self.accused(), timeout_s, 0.1)
+
+    def led(self, timeout_s: float = 60) -> tuple[str, int]:
+        """Who leads and in which term; waits until somebody does and the other one has listened for long enough to take over."""
+        return wait_for("one leads and one stands by", self._led, timeout_s, 0.02)
+
+    def _led(self) -> tuple[str, int] | None:
         snapshot = self.bus.last("routing_snapshot")
         if not snapshot:
             return None
-        term, leader, _ = max(s.version for s in self.bus.of("routing_snapshot", snapshot.at - 10))
+        term, leader, _ = max(s.version for s in [snapshot, *self.bus.of("routing_snapshot", snapshot.at - 10)])
         beats = [self.bus.last("beat", name) for name in OPTIMIZERS]
-        if any(b is None or time.monotonic() - b.at > 1 or not b.body["ready"] for b in beats):
+        if any(b is None or time.monotonic() - b.at > 1.5 or not b.body["ready"] for b in beats):
             return None
         leads = {b.source: b.body["leads"] for b in beats}
         listened = all(b.body["uptime_s"] > 1.2 and b.body["term"]["counter"] == term for b in beats if b.source != leader)
-        return leader if leads.pop(leader) and not any(leads.values()) and listened else None
+        return (leader, term) if leads.pop(leader) and not any(leads.values()) and listened else None
+
+    def _follows(self, router: str, led: tuple[str, int]) -> bool:
+        beat = self.bus.last("beat", router)
+        term = beat and beat.body["snapshot"]["term"]
+        return bool(term) and (term["optimizer"], term["counter"]) == led
+
+    def accused(self) -> set[tuple[str, str]]:
+        """Which monitor calls which engine suspect or gone, by its last word."""
+        latest = {(h.source, h.body["engine"]): h.body["state"] for h in self.bus.of("health_verdict", time.monotonic() - 60)}
+        return {who for who, state in latest.items() if state in ("suspect", "gone")}
 
     def term(self) -> int:
         return max(h.version[0] for h in self.bus.of("routing_snapshot"))
 
 
 TOKENS = 8
+ATTEMPTS = 3  # at what a machine short of CPU may spoil by itself, but not each time
 
 
 def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] = ("m-large", "m-small"), stream: bool = False,
@@ -220,8 +243,7 @@ def kill_leaders(rig: Rig, times: int, within_s: float, held=lambda n: True) -> 
     nth one stays dead until then, or its launcher starts it again at once."""
     took = []
     for n in range(times):
-        leader = wait_for("one leads and one stands by", rig.leader, 30)
-        term = rig.term()
+        leader, term = rig.led()
         killed = rig.kill_and_hold([leader]) if held(n) else rig.kill(leader)
         took.append(rig.bus.adoption("every router has the successor's snapshot", lambda v, t=term: v[0] > t, killed, within_s))
         if held(n):

@@ -99,7 +99,7 @@ class Member:
         time.sleep(0.2 if let_in else 0)  # the other connection was begun before this one
         return let_in
 
-    def wait_joined(self, timeout_s: float = 5) -> None:
+    def wait_joined(self, timeout_s: float = 30) -> None:
         """A connection is made once what we say comes back."""
         topic = f"alert/member-probe/{self.keys.id}/"
         probe = self.listen(topic, rcvtimeo=100)

@@ -19,7 +19,7 @@ FORGED = 1 << 41  # sequences of forgeries start here: no honest process gets th
 def captured(fleet, count: int) -> list[list[bytes]]:
     """Messages as they pass, from a member's own ear."""
     listener = Member(place_of(fleet, FORWARDERS[0]), keys_of(fleet, "tool"))
-    ear = listener.listen("", rcvtimeo=2000)
+    ear = listener.listen("", rcvtimeo=30_000)
     frames = [ear.recv_multipart() for _ in range(count)]
     listener.close()
     return [f[:4] for f in frames]
@@ -83,7 +83,7 @@ def test_forged_messages(rig, figures, size, seed):
     sent = 0
     for forwarder, keys in itertools.product(FORWARDERS, (stranger(rig.fleet), keys_of(rig.fleet, "proxy-west"))):
         member = rig.member(keys, forwarder)
-        assert member.connects(3 if keys.id != "stranger" else 0.5) == (keys.id != "stranger")
+        assert member.connects(30 if keys.id != "stranger" else 0.5) == (keys.id != "stranger")
         for frames in itertools.islice(forgeries(member, honest, rng), each):
             member.out.send_multipart(frames)
             sent += 1
@@ -94,14 +94,13 @@ def test_forged_messages(rig, figures, size, seed):
         target=shout, args=(place_of(rig.fleet, FORWARDERS[0]), keys_of(rig.fleet, "proxy-west"), 17 << 20))
     shouter.start()
     garbage(rig.fleet, rng, 40)
-    shouter.join(timeout=20)
+    shouter.join(timeout=60)
     last = time.monotonic()
-    rig.bus.adoption("plans go on", lambda v: True, last, 20)
+    rig.bus.adoption("plans go on", lambda v: True, last, 60)
     assert {name: row["pid"] for name, row in rig.processes().items()} == pids, "nobody died"
     figures("messages sent", sent)
     figures("accepted", len(heard_twice_or_forged(rig)), most=0, exact=True)
-    refused = max(h.body["messages_refused"] for h in rig.bus.of("beat", last) if h.source in FORWARDERS)
-    assert refused > each / 2, "the forwarder saw the member's"
+    rig.bus.first("a forwarder saw the member's", "beat", lambda h: h.source in FORWARDERS and h.body["messages_refused"] > each / 2, last, 30)
 
 
 def test_stalled_and_passing_subscribers(rig, figures, size, seed):
@@ -127,7 +126,7 @@ def test_stalled_and_passing_subscribers(rig, figures, size, seed):
     try:
         while time.monotonic() < began + size("stalled_subscriber_s") or passing < size("passing_subscribers"):
             for n, member in enumerate(members):
-                ear = member.listen("beat/", f"@p{passing}/beat/", rcvtimeo=3000)
+                ear = member.listen("beat/", f"@p{passing}/beat/", rcvtimeo=30_000)
                 ear.recv_multipart()
                 ear.close()
                 passing += 1
@@ -138,7 +137,7 @@ def test_stalled_and_passing_subscribers(rig, figures, size, seed):
         for ear, member in zip(stalled, members):
             ear.close()
             member.close()
-    rig.bus.adoption("plans go on", lambda v: True, time.monotonic(), 20)
+    rig.bus.adoption("plans go on", lambda v: True, time.monotonic(), 60)
     figures("subscribers that came and went", passing)
     figures("a forwarder's memory grew by", max(p - b for p, b in zip(peak, before)) / 2**20, "MiB", most=32)
 
@@ -160,12 +159,14 @@ def test_monitor_lies(rig, figures, size, seed):
             time.sleep(0.2)
         return began
 
-    def planned(since: float) -> float:
-        """The least share of the lied-about engines in the plans of that time, over those of their models."""
-        return min(sum(sum(rig.bus.weight_rows(s, e)) for e in victims) for s in rig.bus.of("routing_snapshot", since))
-    beside = planned(lie(3) + 1)
+    def plans(since: float) -> list:
+        """Those of that time; one at least is from after the lies."""
+        rig.bus.first("a plan", "routing_snapshot", lambda h: True, time.monotonic(), 30)
+        return rig.bus.of("routing_snapshot", since)
+    # The least share of the lied-about engines in the plans of that time, over those of their models.
+    beside = min(sum(sum(rig.bus.weight_rows(s, e)) for e in victims) for s in plans(lie(3) + 1))
     rig.kill_and_hold(["monitor"])
-    alone = lie(size("lying_monitor_s")) + size("lying_monitor_s") - 2
+    alone = plans(lie(size("lying_monitor_s")) + size("lying_monitor_s") - 2)
     answers = load.stop()
     liar.close()
     rig.bring_back(["monitor", "monitor-2"])
@@ -173,5 +174,5 @@ def test_monitor_lies(rig, figures, size, seed):
     figures("failed requests", len(bad(answers)), most=0, exact=True)
     assert beside > 0.2, "while an honest monitor vouches for them the engines stay in the plan"
     figures("engines that a lying monitor alone can take out of the plan",
-            max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in rig.bus.of("routing_snapshot", alone)),
+            max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in alone),
             most=2, exact=True)  # of each model's three engines one

@@ -86,7 +86,7 @@ def test_leader_killed(rig, figures, size, seed):
 def test_leader_frozen(rig, figures):
     """With etcd: leader frozen until its lease is over, then resumed."""
     began = time.monotonic()
-    leader, term = wait_for("one leads and one stands by", rig.leader, 30), rig.term()
+    leader, term = rig.led()
     pid = rig.freeze(leader)
     rig.bus.adoption("every router has the successor's snapshot", lambda v: v[0] > term, began, 60)
     resumed = rig.thaw(pid)
@@ -100,7 +100,7 @@ def test_leader_frozen(rig, figures):
 @pytest.mark.parametrize("how", ["frozen", "killed"])
 def test_etcd_dies(rig, etcd, figures, seed, how):
     """With etcd: etcd frozen; killed."""
-    leader, term = wait_for("one leads and one stands by", rig.leader, 30), rig.term()
+    leader, term = rig.led()
     load = client_load(rig, 30, seed)
     lost = time.monotonic()
     if how == "frozen":
