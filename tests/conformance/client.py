@@ -2,12 +2,23 @@
 
 import itertools
 import json
+import time
 
 from targets import Target
 from upstream import Case, Upstream
 from wire import Answer, Connection, fields_text
 
 tokens = itertools.count(1)
+ATTEMPTS = 5  # at what takes no longer than a moment: a machine short of CPU may spoil that by itself, but not each time
+
+
+def until(holds, timeout_s: float = 30):
+    """The first true value of holds()."""
+    end = time.monotonic() + timeout_s
+    while not (value := holds()):
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.01)
+    return value
 
 
 class Client:

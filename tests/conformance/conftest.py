@@ -13,6 +13,10 @@ from client import Client  # noqa: E402
 from upstream import Case, Upstream  # noqa: E402
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "short_grace: its router ends streams soon after it was told to stop")
+
+
 def pytest_addoption(parser):
     group = parser.getgroup("conformance")
     group.addoption("--target", choices=sorted(targets.STARTERS), default="signalbox", help="what to start and test")

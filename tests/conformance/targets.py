@@ -1,7 +1,7 @@
 """What the suite can be pointed at: a cluster-router of its own (the default), nginx, HAProxy, or a base URL.
 
 Whatever it is: the model "m" is served by the mock engines, "lonely" by none, "slow" by the first one alone; heads must
-arrive within 1 s, an engine's first byte within 1.5 s, the next one within 1 s, and bodies may have 64 MiB.
+arrive within 2 s, an engine's first byte within 3 s, the next one within 2 s, and bodies may have 64 MiB.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ limits { in_flight(engine) <= 256 }
 retry ratio 100% burst 1000 attempts 2 before first_byte other engine
     on connect, reset, timeout, 502, 503 not on 400, 401, 403, 404, 413, 422
 penalty connect 0.9 reset 0.9 timeout 0.9 status 0.9 broken 0.9 half_life 100ms floor 0.5
-timeouts connect 1s first_byte 1500ms gap 1s total 30s
+timeouts connect 3s first_byte 3s gap 2s total 60s
 queue wait 2s depth 8 retry_after from 1s to 10s
 """
 
@@ -50,10 +50,10 @@ class Target:
         self.command, self.log = [str(part) for part in command], log
         with log.open("ab") as out:
             self.process = subprocess.Popen(self.command, stdout=out, stderr=out)
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while time.monotonic() < end:
             with contextlib.suppress(OSError), urllib.request.urlopen(
-                    urllib.request.Request(ready_url, headers=fields or {}), timeout=1) as answer:
+                    urllib.request.Request(ready_url, headers=fields or {}), timeout=10) as answer:
                 if ready in answer.read():
                     return self
             assert self.process.poll() is None, f"{self.name} ended:\n{log.read_text()}"
@@ -66,7 +66,7 @@ class Target:
             return None
         self.process.send_signal(signal.SIGTERM)
         try:
-            return self.process.wait(30)
+            return self.process.wait(60)
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
@@ -137,20 +137,19 @@ operator = "127.0.0.1:{operator}"
     return file
 
 
-SETTINGS = """head_timeout = "1s"
-body_timeout = "1s"
-idle_timeout = "1s"
-stall_timeout = "1s"
-drain_grace = "700ms"
+SETTINGS = """head_timeout = "2s"
+body_timeout = "2s"
+idle_timeout = "3s"
+stall_timeout = "3s"
 cors_origins = ["https://app.example"]
 """
 
 
 def signalbox(folder: pathlib.Path, engines: list[int], policy: str = POLICY, settings: str = "", engine_settings: str = "",
-              ready_fields: dict[str, str] | None = None) -> Target:
+              drain_grace: str = "700ms", ready_fields: dict[str, str] | None = None) -> Target:
     port, operator, bus = free_ports(3)
     rows = {f"mock-{i + 1}": (p, ["m", "slow"] if i == 0 else ["m"]) for i, p in enumerate(engines)}
-    file = router_config(folder, rows, port, operator, bus, SETTINGS + settings, policy, engine_settings)
+    file = router_config(folder, rows, port, operator, bus, f'{SETTINGS}drain_grace = "{drain_grace}"\n{settings}', policy, engine_settings)
     target = Target("signalbox", f"http://127.0.0.1:{port}", f"http://127.0.0.1:{operator}")
     command = [find_binary(), "run", "cluster-router", "--config", file, "--id", "router"]
     return target.start(command, folder / "router.log", f"{target.url}/v1/models/m", fields=ready_fields)
@@ -170,13 +169,13 @@ events {{ worker_connections 4096; }}
 http {{
   access_log off; client_body_temp_path {folder}/b; proxy_temp_path {folder}/p; fastcgi_temp_path {folder}/f;
   uwsgi_temp_path {folder}/u; scgi_temp_path {folder}/s;
-  client_header_timeout 1s; client_body_timeout 1s; keepalive_timeout 1s; send_timeout 1s; client_max_body_size 64m;
+  client_header_timeout 2s; client_body_timeout 2s; keepalive_timeout 3s; send_timeout 3s; client_max_body_size 64m;
   upstream engines {{ {servers} keepalive 16; }}
   server {{
     listen 127.0.0.1:{port};
     location / {{
       proxy_pass http://engines; proxy_http_version 1.1; proxy_set_header Connection ""; proxy_buffering off;
-      proxy_connect_timeout 1s; proxy_read_timeout 1500ms; proxy_next_upstream error timeout http_502 http_503 non_idempotent;
+      proxy_connect_timeout 3s; proxy_read_timeout 3s; proxy_next_upstream error timeout http_502 http_503 non_idempotent;
       proxy_next_upstream_tries 2;
     }}
   }}
@@ -197,11 +196,11 @@ defaults
   mode http
   option http-no-delay
   option abortonclose
-  timeout connect 1s
-  timeout client 1s
-  timeout server 1500
-  timeout http-request 1s
-  timeout http-keep-alive 1s
+  timeout connect 3s
+  timeout client 3s
+  timeout server 3s
+  timeout http-request 2s
+  timeout http-keep-alive 3s
   retries 1
   option redispatch 1
   retry-on conn-failure empty-response response-timeout 502 503

@@ -54,7 +54,7 @@ def test_another_key_of_an_engine_is_taken_over_on_sighup(keyed, upstream):
     client = Client(keyed, upstream)
     (keyed.folder / "engine.key").write_text("another-secret\n")
     keyed.process.send_signal(signal.SIGHUP)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while (told := heard(client)) != ["Bearer another-secret"] and time.monotonic() < end:
         time.sleep(0.1)
     assert told == ["Bearer another-secret"]

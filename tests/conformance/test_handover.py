@@ -10,9 +10,14 @@ import time
 import pytest
 
 import targets
+from client import until
 from test_streams import DONE, event
 from upstream import LAST_CHUNK, SSE_HEAD, Case, chunk, json_answer
 from wire import Connection
+
+
+# Who hands over here is not in a hurry: what fails, fails by the handover.
+PATIENT = targets.POLICY.replace("first_byte 3s gap 2s", "first_byte 20s gap 20s")
 
 
 @pytest.fixture(params=["signalbox", "signalbox-loops"])
@@ -20,7 +25,9 @@ def router(request, upstream, tmp_path):
     """A router of the test's own, with the engines of all, of one event loop and of four."""
     if request.config.getoption("--base-url") or request.config.getoption("--target") != "signalbox":
         pytest.skip("starts routers of its own")
-    running = targets.STARTERS[request.param](tmp_path, [engine.port for engine in upstream.engines])
+    short = request.node.get_closest_marker("short_grace") is not None
+    running = targets.STARTERS[request.param](tmp_path, [engine.port for engine in upstream.engines], policy=PATIENT,
+                                              drain_grace="700ms" if short else "60s")
     yield running
     running.close()
 
@@ -57,24 +64,25 @@ def test_a_stream_finishes_after_the_signal(router, upstream):
     assert router.process.poll() is None
     held.go.set()
     assert held.body() == event("a") + event("b") + DONE
-    assert router.process.wait(5) == 0
+    assert router.process.wait(60) == 0
 
 
+@pytest.mark.short_grace
 def test_a_stream_that_outlasts_the_grace_ends_in_words(router, upstream):
     held = Held(upstream, router.url, "handover-2")
     router.process.terminate()
     body = held.body()
     assert body.startswith(event("a")) and b'"code":"draining"' in body and b"[DONE]" not in body
-    assert router.process.wait(5) == 0
+    assert router.process.wait(60) == 0
 
 
 def test_a_stopping_router_is_not_ready(router, upstream):
     held = Held(upstream, router.url, "handover-3")
     router.process.terminate()
     address = router.operator_url.removeprefix("http://")
-    end, status = time.monotonic() + 2, 200
+    end, status = time.monotonic() + 30, 200
     while status == 200 and time.monotonic() < end:
-        operator = http.client.HTTPConnection(address, timeout=2)
+        operator = http.client.HTTPConnection(address, timeout=30)
         operator.request("GET", "/readyz")
         status = operator.getresponse().status
         operator.close()
@@ -118,7 +126,7 @@ class Load:
     def end(self) -> None:
         self.stop.set()
         for thread in self.threads:
-            thread.join(10)
+            thread.join(60)
 
 
 @pytest.mark.parametrize("who_leaves", ["the older", "the newer"])
@@ -136,7 +144,7 @@ def test_a_successor_takes_over_and_nobody_is_refused(router, upstream, tmp_path
         leaving.process.terminate()
         held.go.set()
         assert held.body() == event("a") + event("b") + DONE
-        assert leaving.process.wait(10) == 0
+        assert leaving.process.wait(60) == 0
         before = load.count
         while load.count < before + 50 and not load.failures:
             time.sleep(0.01)
@@ -149,7 +157,4 @@ def test_a_successor_takes_over_and_nobody_is_refused(router, upstream, tmp_path
 
 
 def wait_until_logged(target: targets.Target, word: str) -> None:
-    end = time.monotonic() + 10
-    while word not in target.log.read_text():
-        assert time.monotonic() < end, target.log.read_text()
-        time.sleep(0.01)
+    until(lambda: word in target.log.read_text(), 60)

@@ -9,7 +9,7 @@ from upstream import LAST_CHUNK, SSE_HEAD, chunk, json_answer
 
 @pytest.fixture
 def sdk(client, case):
-    return openai.OpenAI(base_url=client.url + "/v1", api_key="sk-x", max_retries=0, timeout=10,
+    return openai.OpenAI(base_url=client.url + "/v1", api_key="sk-x", max_retries=0, timeout=60,
                          default_headers={"x-case": case.token})
 
 

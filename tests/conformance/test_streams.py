@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from client import Client
+from client import ATTEMPTS, Client
 from upstream import LAST_CHUNK, SSE_HEAD, chunk
 
 DONE = b"data: [DONE]\n\n"
@@ -82,15 +82,23 @@ def test_an_old_client_gets_its_stream(client, case):
 
 def test_events_arrive_one_by_one(client, case):
     """Each event is at the client before the engine makes the next: nothing is collected."""
+    medians: list[float] = []
+    while len(medians) < ATTEMPTS and min(medians, default=1.0) >= 0.04:  # a delayed acknowledgement would be 40 ms
+        medians.append(median_delay(client, case))
+    assert min(medians) < 0.04, medians
+
+
+def median_delay(client, case) -> float:
+    """From an engine's event to its client."""
     go = threading.Semaphore(0)
     count = 10
 
     def script(exchange):
         exchange.send(SSE_HEAD)
         for i in range(count):
-            assert go.acquire(timeout=5)
+            assert go.acquire(timeout=30)
             exchange.send(chunk(event(str(i))))
-        assert go.acquire(timeout=5)
+        assert go.acquire(timeout=30)
         exchange.send(chunk(DONE), LAST_CHUNK)
 
     case.answers(script)
@@ -108,7 +116,7 @@ def test_events_arrive_one_by_one(client, case):
             assert got.endswith(event(str(i)))
         go.release()
         assert connection.body_of(answer).body == DONE
-        assert sorted(delays)[count // 2] < 0.04, delays   # a delayed acknowledgement would be 40 ms
+        return sorted(delays)[count // 2]
 
 
 def test_a_stream_keeps_the_connection(client, case):
@@ -132,7 +140,7 @@ def test_streams_side_by_side_do_not_mix(client, target, upstream):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     for each in clients:
         each.close()
     assert [answers.get(n) for n in range(20)] == bodies
@@ -215,7 +223,7 @@ def test_a_client_gets_an_error_event_when(client, case, pieces, end):
 
 
 def test_a_client_gets_an_error_event_when_its_engine_stops_sending(client, case):
-    case.answers(lambda e: (e.send(SSE_HEAD, chunk(event("a"))), e.closed_after(5)))
+    case.answers(lambda e: (e.send(SSE_HEAD, chunk(event("a"))), e.closed_after()))
     answer = client.ask(client.stream())
     assert last_event(answer.body)["error"]["code"] and b"[DONE]" not in answer.body
 
@@ -239,6 +247,6 @@ def test_an_engine_that_closes_after_done_has_not_failed(client, case):
 
 def test_an_engine_that_never_starts_is_given_up(client, case):
     """Neither engine sends a byte: the limits of time end it, with a reason."""
-    case.answers(lambda e: e.closed_after(10), lambda e: e.closed_after(10))
+    case.answers(lambda e: e.closed_after(), lambda e: e.closed_after())
     answer = client.ask(client.stream())
     assert answer.status in (502, 503, 504) and answer.error()["message"]

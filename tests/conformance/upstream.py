@@ -63,7 +63,7 @@ class Exchange:
         self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.peer.close()
 
-    def closed_after(self, limit_s: float = 10) -> float | None:
+    def closed_after(self, limit_s: float = 30) -> float | None:
         """When (time.monotonic()) the router closed this connection; None if it did not within the limit."""
         self.keep = False
         self.peer.settimeout(limit_s)
@@ -171,7 +171,7 @@ class Case:
         self.scripts = list(scripts)
         return self
 
-    def request(self, timeout_s: float = 10) -> Exchange:
+    def request(self, timeout_s: float = 30) -> Exchange:
         """The next request that reached an engine."""
         try:
             return self.arrived.get(timeout=timeout_s)

@@ -6,7 +6,7 @@ import socket
 import struct
 import urllib.parse
 
-TIMEOUT_S = 10
+TIMEOUT_S = 30
 
 
 class Cut(Exception):
