@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "messages/bus/authority.hpp"
+#include "messages/bus/backlog.hpp"
 #include "messages/bus/files.hpp"
 #include "messages/bus/replay.hpp"
 #include "messages/bus/sockets.hpp"
@@ -24,6 +25,9 @@ constexpr auto longest_turn = std::chrono::seconds(1);
 constexpr std::size_t most_replays = 10'000;
 constexpr std::size_t most_prefixes = 10'000;
 constexpr std::size_t most_senders = 10'000;
+/// Received and not yet looked at.
+constexpr std::size_t most_unread = 65'536;
+constexpr std::size_t most_unread_bytes = 64u << 20;
 /// How soon a full queue, or a value held back, is tried again.
 constexpr auto pause = std::chrono::milliseconds(2);
 /// Latest values longer than this are thinned out to bulk_bytes_per_s.
@@ -148,18 +152,23 @@ class ForwarderImpl final : public Forwarder {
                                        {out_.handle(), 0, ZMQ_POLLIN, 0}};
     if (keys_) items.push_back({keys_->socket().handle(), 0, ZMQ_POLLIN, 0});
     while (!stopping_) {
-      zmq::poll(items, replays_.empty() && paces_.empty() ? longest_turn : pause);
+      zmq::poll(items, poll_timeout());
       note_turn();
       if (items[0].revents != 0) wakeup_.clear();
       if (keys_ && items[3].revents != 0 && !keys_->answer()) count_refused_key();
       if (items[2].revents != 0) read_subscriptions();
-      if (items[1].revents != 0) read_messages();
+      read_messages();
       step_replays();
       send_paced();
     }
     in_.close();
     out_.close();
     keys_.reset();  // while it is open, connections that it was asked about wait for it and stay
+  }
+
+  std::chrono::milliseconds poll_timeout() const {
+    if (!unread_.empty()) return std::chrono::milliseconds(0);
+    return replays_.empty() && paces_.empty() ? longest_turn : pause;
   }
 
   void note_turn() {
@@ -169,13 +178,20 @@ class ForwarderImpl final : public Forwarder {
 
   void read_messages() {
     const Instant now = clock_now();
-    for (std::size_t i = 0; i < messages_per_turn && parts_.receive(in_); ++i) {
+    note_overrun(unread_.fill(in_));
+    for (std::size_t i = 0; i < messages_per_turn && unread_.take(parts_); ++i) {
       auto refused = pass_on(now);
       const std::lock_guard lock(mutex_);
       if (refused) ++stats_of(refused->sender).dropped[static_cast<std::size_t>(refused->reason)];
       stats_.cached_topics = values_.topics(), stats_.cached_bytes = values_.bytes();
       stats_.cache_evicted = values_.evicted();
     }
+  }
+
+  void note_overrun(std::uint64_t count) {
+    if (count == 0) return;
+    const std::lock_guard lock(mutex_);
+    stats_of({}).dropped[static_cast<std::size_t>(Drop::crowded)] += count;
   }
 
   /// Why the message in parts_ goes no further, or nothing.
@@ -299,6 +315,7 @@ class ForwarderImpl final : public Forwarder {
   std::optional<KeyChecker> keys_;
   zmq::socket_t in_;
   zmq::socket_t out_;
+  Backlog unread_{most_unread, most_unread_bytes};
   Parts parts_;
   LastValues values_;
   std::list<Replay> replays_;

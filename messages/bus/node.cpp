@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "messages/bus/authority.hpp"
+#include "messages/bus/backlog.hpp"
 #include "messages/bus/outbox.hpp"
 #include "messages/bus/proof.hpp"
 #include "messages/bus/receiver.hpp"
@@ -24,6 +25,9 @@ constexpr auto retry_pause = std::chrono::milliseconds(2);
 /// What is not kept waits for a forwarder with a full queue up to this much; then the oldest goes.
 constexpr std::size_t most_waiting = 8192;
 constexpr std::size_t most_waiting_bytes = 32u << 20;
+/// Received from one forwarder and not yet looked at.
+constexpr std::size_t most_unread = 32'768;
+constexpr std::size_t most_unread_bytes = 64u << 20;
 /// Own latest values, for forwarders that join later.
 constexpr std::size_t most_own_bytes = 128u << 20;
 constexpr std::size_t most_own_topics = 50'000;
@@ -43,6 +47,7 @@ struct Sealed {
 struct Link {
   zmq::socket_t out;  ///< XPUB: the forwarder's subscription tells that it has joined
   zmq::socket_t in;
+  Backlog unread{most_unread, most_unread_bytes};
   bool joined = false;
   std::set<std::string> behind;                       ///< topics whose latest value it has not got
   std::deque<std::shared_ptr<const Sealed>> waiting;  ///< of kinds that are not kept
@@ -189,6 +194,8 @@ class NodeImpl final : public Node {
   }
 
   std::chrono::milliseconds poll_timeout() const {
+    if (!stopping_ && !std::ranges::all_of(links_, [](const Link& link) { return link.unread.empty(); }))
+      return std::chrono::milliseconds(0);
     for (const Link& link : links_)
       if (link.has_backlog()) return retry_pause;
     return std::chrono::milliseconds(stopping_ || !held_.empty() ? 10 : -1);
@@ -311,7 +318,8 @@ class NodeImpl final : public Node {
   }
 
   void read_messages(Link& link) {
-    for (std::size_t i = 0; i < messages_per_turn && parts_.receive(link.in); ++i) {
+    note_overrun(link.unread.fill(link.in));
+    for (std::size_t i = 0; i < messages_per_turn && link.unread.take(parts_); ++i) {
       const Instant now = clock_now();
       auto outcome = receive(now);
       if (outcome && handlers_.on_accepted) handlers_.on_accepted(parts_.frames(), **outcome, now);
@@ -321,6 +329,11 @@ class NodeImpl final : public Node {
         handlers_.on_drop(outcome.error().reason, outcome.error().sender, as_text(parts_.frames()[0]),
                           outcome.error().why);
     }
+  }
+
+  void note_overrun(std::uint64_t count) {
+    const std::lock_guard lock(mutex_);
+    receiver_.on_overrun(count);
   }
 
   tl::expected<schema::DeliveryPtr, Refusal> receive(Instant now) {

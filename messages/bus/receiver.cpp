@@ -50,6 +50,10 @@ tl::expected<schema::DeliveryPtr, Refusal> Receiver::on_frames(Frames frames, In
   return outcome;
 }
 
+void Receiver::on_overrun(std::uint64_t count) {
+  if (count > 0) stats_of({}).dropped[static_cast<std::size_t>(Drop::crowded)] += count;
+}
+
 SenderStats& Receiver::stats_of(const std::string& sender) {
   const bool full = stats_.senders.size() >= options_.arrivals.senders && !stats_.senders.contains(sender);
   return stats_.senders[full ? std::string() : sender];

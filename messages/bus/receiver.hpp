@@ -28,6 +28,8 @@ class Receiver {
 
   /// The delivery, or why there is none. Counts either.
   tl::expected<schema::DeliveryPtr, Refusal> on_frames(Frames frames, Instant now);
+  /// So many messages were let go unread.
+  void on_overrun(std::uint64_t count);
   const ReceiverStats& stats() const { return stats_; }
 
  private:

@@ -20,8 +20,8 @@ int to_ms(Duration d) {
   return static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(d).count());
 }
 
-// Must not be lowered on a live socket: a writer that is over the new limit waits for a reader that has nothing
-// left to read.
+// To be sent. Must not be lowered on a live socket: a writer that is over the new limit waits for a reader that has
+// nothing left to read.
 constexpr int queue_messages = 1000;
 // The longest body of the catalog, with room.
 constexpr std::int64_t longest_message = 16 << 20;
@@ -35,7 +35,7 @@ zmq::socket_t open_socket(zmq::context_t& context, zmq::socket_type type, const 
   zmq::socket_t socket(context, type);
   socket.set(zmq::sockopt::linger, to_ms(settings.linger));
   socket.set(zmq::sockopt::sndhwm, queue_messages);
-  socket.set(zmq::sockopt::rcvhwm, queue_messages);
+  socket.set(zmq::sockopt::rcvhwm, 0);  // see backlog.hpp
   socket.set(zmq::sockopt::maxmsgsize, longest_message);
   socket.set(zmq::sockopt::heartbeat_ivl, to_ms(settings.heartbeat));
   socket.set(zmq::sockopt::heartbeat_timeout, to_ms(settings.heartbeat_timeout));
@@ -76,10 +76,22 @@ bool Parts::receive(zmq::socket_t& socket) {
   while (true) {
     zmq::message_t& part = count_ < most ? parts_[count_] : beyond;
     if (!socket.recv(part, zmq::recv_flags::dontwait)) return false;
-    if (count_ < most) views_[count_] = {static_cast<const std::uint8_t*>(part.data()), part.size()};
     ++count_;
     if (!part.more()) return true;
   }
+}
+
+Frames Parts::frames() const {
+  const std::size_t kept = std::min(count_, most);
+  for (std::size_t i = 0; i < kept; ++i)
+    views_[i] = {static_cast<const std::uint8_t*>(parts_[i].data()), parts_[i].size()};
+  return {views_.data(), kept};
+}
+
+std::size_t Parts::bytes() const {
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < std::min(count_, most); ++i) out += parts_[i].size();
+  return out;
 }
 
 void Parts::forward(zmq::socket_t& socket) {

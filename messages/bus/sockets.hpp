@@ -29,12 +29,14 @@ void prepare_for(zmq::socket_t& socket, std::string_view endpoint);
 void secure_as_server(zmq::socket_t& socket, const Keyring& keyring);
 void secure_as_client(zmq::socket_t& socket, const Keyring& keyring, const Key32& server_public);
 
-/// The parts of one message in place.
+/// The parts of one message.
 class Parts {
  public:
   /// False if nothing is there. More parts than a message has are read and forgotten, but counted.
   bool receive(zmq::socket_t& socket);
-  Frames frames() const { return {views_.data(), std::min(count_, most)}; }
+  /// Valid until the parts are moved, or changed.
+  Frames frames() const;
+  std::size_t bytes() const;
   /// As a frame count that frames() would hide: over `most` the message is malformed.
   bool overlong() const { return count_ > most; }
   /// Sends them on; they are empty afterwards. Never blocks.
@@ -45,7 +47,7 @@ class Parts {
  private:
   static constexpr std::size_t most = 5;
   std::array<zmq::message_t, most> parts_;
-  std::array<FrameView, most> views_;
+  mutable std::array<FrameView, most> views_;  // made by frames(): short parts lie in parts_ itself
   std::size_t count_ = 0;
 };
 

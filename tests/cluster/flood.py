@@ -76,7 +76,7 @@ class Flood:
         self.sequence = 0
 
     def say(self, count: int) -> float:
-        """So many decision records, each with the next number; waits where the forwarder's queue is full. Messages a second."""
+        """So many decision records, each with the next number; waits where the forwarder takes no more. Messages a second."""
         began = time.monotonic()
         for _ in range(count):
             self.sequence += 1

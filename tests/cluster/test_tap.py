@@ -125,7 +125,13 @@ def test_a_damaged_recording_is_read_as_far_as_it_is_whole(laptop, recording, tm
     assert run(laptop, "tap", "--replay", str(damaged), check=False).returncode == 2
 
 
+def alive(tap: subprocess.Popen) -> bool:
+    assert tap.poll() is None, f"the tap ended with {tap.returncode}: {tap.stderr.read()}"
+    return True
+
+
 def end(tap: subprocess.Popen) -> str:
+    assert alive(tap)
     tap.send_signal(signal.SIGINT)
     return tap.communicate(timeout=60)[1]
 
@@ -156,7 +162,7 @@ def test_what_a_tap_does_not_show_it_counts(flood, tmp_path, paused_s):
         tap.send_signal(signal.SIGCONT)
     # What is lost is known when a later message arrives.
     last = lambda: json.loads(open(out.name).read().rsplit("\n", 2)[-2])["sequence"]
-    wait_for("the tap has come to the end", lambda: flood.say(1) and last() >= flood.sequence - 50, 120, every_s=0.2)
+    wait_for("the tap has come to the end", lambda: alive(tap) and flood.say(1) and last() >= flood.sequence - 50, 120, every_s=0.2)
     text = end(tap)
     shown = [json.loads(line)["sequence"] for line in open(out.name)]
     lost, late = lost_and_late(text)
@@ -170,7 +176,7 @@ def test_a_filter_is_served_before_the_terminal(flood, tmp_path):
     out = open(tmp_path / "out.json", "w+")
     tap = flood.tap(out, "--class", "chat")
     flood.say(2_000)
-    wait_for("the tap has come to the end", lambda: flood.say(2) and str(flood.sequence - 60) in open(out.name).read(), 60, every_s=0.2)
+    wait_for("the tap has come to the end", lambda: alive(tap) and flood.say(2) and str(flood.sequence - 60) in open(out.name).read(), 60, every_s=0.2)
     lost, late = lost_and_late(end(tap))
     shown = [json.loads(line) for line in open(out.name)]
     assert all(m["body"]["class_name"] == "chat" for m in shown)

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <zmq.hpp>
 
@@ -204,6 +205,43 @@ BOOST_AUTO_TEST_CASE(ipc_in_a_private_folder_works_and_is_not_stolen) {
   auto listener = fleet.node(fleet.options(router, {"signal/"}), inbox.handlers());
   auto speaker = fleet.node(fleet.options(proxy));
   BOOST_TEST(gets_through(*speaker, inbox, signal_of("e1"), "signal/east/e1/"));
+}
+
+BOOST_AUTO_TEST_CASE(a_reader_that_stands_still_outlives_its_connection) {
+  const Folder folder;
+  const std::string publish = "ipc://" + (folder / "publish");
+  const std::string subscribe = "ipc://" + (folder / "subscribe");
+  Fleet fleet{};
+  fleet.start(bus_a, publish, subscribe);
+  Inbox inbox;
+  std::mutex gate;
+  std::atomic<bool> stands = false;
+  NodeHandlers handlers;
+  handlers.on_delivery = [&, deliver = inbox.handlers().on_delivery](schema::DeliveryPtr delivery) {
+    stands = true;
+    const std::lock_guard lock(gate);
+    deliver(std::move(delivery));
+  };
+  std::unique_lock closed(gate);
+  auto options = fleet.options(monitor, {"decision/"});
+  options.heartbeat = 10ms;
+  auto slow = fleet.node(std::move(options), std::move(handlers));
+  Inbox others;
+  auto other = fleet.node(fleet.options(optimizer, {"decision/"}), others.handlers());
+  auto speaker = fleet.node(fleet.options(router));
+  schema::DecisionRecord record;
+  record.cluster = ClusterName("east"), record.decision = "d-1";
+  const std::string topic = "decision/east/router-east/";
+  BOOST_TEST_REQUIRE(eventually([&] { return speaker->publish(record).has_value() && stands; }));
+  constexpr int many = 3000;  // more than fit into libzmq's own queue while it had a bound
+  for (int i = 0; i < many; ++i) BOOST_TEST_REQUIRE(error_of(speaker->publish(record)) == "");
+  BOOST_TEST_REQUIRE(eventually([&] { return fleet.forwarders[0]->stats().forwarded > many; }));
+
+  fleet.forwarders.clear();
+  fleet.start(bus_a, publish, subscribe);
+  BOOST_TEST(gets_through(*speaker, others, record, topic));
+  closed.unlock();
+  BOOST_TEST(gets_through(*speaker, inbox, record, topic));
 }
 
 BOOST_AUTO_TEST_CASE(without_security_the_bus_works_on_loopback_only) {

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "messages/bus/authority.hpp"
+#include "messages/bus/backlog.hpp"
 #include "messages/bus/endpoint.hpp"
 #include "messages/bus/incarnation.hpp"
 #include "messages/bus/last_values.hpp"
@@ -212,6 +213,31 @@ struct Cache {
 };
 
 }  // namespace
+
+BOOST_AUTO_TEST_CASE(of_what_is_not_read_in_time_the_oldest_goes) {
+  zmq::context_t context;
+  zmq::socket_t from(context, zmq::socket_type::pair), to(context, zmq::socket_type::pair);
+  to.bind("inproc://backlog");
+  from.connect("inproc://backlog");
+  const auto say = [&](const std::string& topic, std::size_t bytes) {
+    const std::string body(bytes, 'x');
+    BOOST_TEST(send_frames(from, std::array{as_frame(topic), as_frame(body)}));
+  };
+  Backlog backlog(3, 1000);
+  Parts parts;
+  const auto next = [&] { return backlog.take(parts) ? std::string(as_text(parts.frames()[0])) : "none"; };
+  BOOST_TEST(backlog.fill(to) == 0u);
+  for (const char* topic : {"a", "b", "c", "d", "e"}) say(topic, 10);
+  BOOST_TEST(backlog.fill(to) == 2u);
+  BOOST_TEST(next() == "c");
+  say("f", 985);
+  BOOST_TEST(backlog.fill(to) == 1u);  // d, for its bytes
+  say("g", 5000);
+  BOOST_TEST(backlog.fill(to) == 2u);  // one that is too long stays until the next comes
+  BOOST_TEST(next() == "g");
+  BOOST_TEST(next() == "none");
+  BOOST_TEST(backlog.empty());
+}
 
 BOOST_AUTO_TEST_CASE(the_cache_keeps_the_latest_value_of_each_topic) {
   Cache cache;
