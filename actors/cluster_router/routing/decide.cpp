@@ -17,6 +17,20 @@ double uncached(const Ask& ask, double matched_tokens) {
   return std::max(0.0, static_cast<double>(ask.prompt_tokens) - matched_tokens);
 }
 
+inline double way_to(const EngineFacts& facts, const Ask& ask) {
+  return facts.network_s +
+         facts.egress_s_per_byte * kit::bytes_on_the_way(static_cast<double>(ask.prompt_tokens),
+                                                         static_cast<double>(ask.output_tokens));
+}
+
+inline bool fits(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
+                 const Belief& belief, double matched_tokens) {
+  if (!(facts.kv_tokens > 0)) return true;
+  const double wanted = static_cast<double>(belief.kv_tokens) + uncached(ask, matched_tokens) +
+                        static_cast<double>(ask.output_tokens);
+  return wanted <= constants.kv_guard * facts.kv_tokens;
+}
+
 /// Costs this close, relative to each other, are the same cost: their order would be noise of the arithmetic.
 constexpr double tie = 1e-9;
 /// Draws that may be refused before the whole class is searched, per draw wanted.
@@ -24,16 +38,17 @@ constexpr std::size_t patience = 8;
 
 /// What is believed of an engine now, from the loads of here or from recalled ones.
 template <class Around>
-Belief believed(const Around& around, const Ask& ask, EngineIndex engine, Instant now) {
+inline Belief believed(const Around& around, const Ask& ask, EngineIndex engine, Instant now) {
   const EngineFacts& facts = around.view.at(engine);
   const policy::CompiledPolicy& policy = *around.view.policy;
   const bool fresh = facts.described_at != never_yet && now - facts.described_at <= policy.stale.signal_hard;
   return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine), fresh,
-                 static_cast<double>(ask.uncached_tokens), around.view.routers - 1.0, policy.routing.xi);
+                 {static_cast<double>(ask.uncached_tokens), static_cast<double>(ask.context_tokens)},
+                 around.view.routers - 1.0, policy.routing.xi);
 }
 
 template <class Around>
-bool is_full(const Around& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
+inline bool is_full(const Around& around, const Ask& ask, EngineIndex engine, const Belief& belief) {
   const EngineFacts& facts = around.view.at(engine);
   if (around.loads.full(engine, facts.in_flight_cap)) return true;
   if (!(facts.max_batch > 0) || around.view.policy->queue.target <= Duration::zero()) return false;
@@ -230,7 +245,7 @@ class Chooser {
     candidate.matched_tokens = std::min(ask_.prompt_tokens, static_cast<float>(blocks) * ask_.block_tokens);
     const double matched = static_cast<double>(candidate.matched_tokens);
     candidate.cost = cost_of(facts, constants_, ask_, candidate.belief, matched, planned);
-    if (!kv_fits(facts, constants_, ask_, candidate.belief, matched)) candidate.fate = CandidateFate::kv_full;
+    if (!fits(facts, constants_, ask_, candidate.belief, matched)) candidate.fate = CandidateFate::kv_full;
   }
 
   void pick_least() {
@@ -309,26 +324,29 @@ bool no_room(const Surroundings& around, const Ask& ask, EngineIndex engine, con
   return is_full(around, ask, engine, belief);
 }
 
-double way_there(const EngineFacts& facts, const Ask& ask) {
-  return facts.network_s +
-         facts.egress_s_per_byte * kit::bytes_on_the_way(static_cast<double>(ask.prompt_tokens),
-                                                         static_cast<double>(ask.output_tokens));
-}
+double way_there(const EngineFacts& facts, const Ask& ask) { return way_to(facts, ask); }
 
 CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask,
                   const Belief& belief, double matched_tokens, bool planned) {
   const double output = static_cast<double>(ask.output_tokens);
   const double fresh = uncached(ask, matched_tokens);
   const double requests = static_cast<double>(belief.requests);
-  const double token = facts.b + facts.k * static_cast<double>(ask.context_tokens);  // of one sequence's step
-  const double prefill_share = facts.c * static_cast<double>(ask.uncached_tokens) / output;
+  const double context =
+      static_cast<double>(ask.prompt_tokens) + 0.5 * output;  // of this one while it decodes
   const double batch = facts.max_batch > 0 ? std::min(requests + 1, facts.max_batch) : requests + 1;
-  const double decode = output * (facts.a + batch * (token + prefill_share));
-  const double work = facts.c * fresh + output * token;
+  double held = static_cast<double>(belief.kv_tokens) + context;
+  if (facts.kv_tokens > 0) held = std::min(held, facts.kv_tokens);
+  const double step = facts.a + batch * facts.b;
+  const double decode =
+      output * (step + facts.k * held) + batch * facts.c * static_cast<double>(ask.uncached_tokens);
+  const double work = facts.c * fresh + output * (facts.b + facts.k * context);
+  const double queued = facts.c * static_cast<double>(belief.prefill_tokens);
+  const double usual = output * (step + batch * facts.k * static_cast<double>(ask.context_tokens));
+  const double delayed = requests + requests * queued / usual;
 
   CostParts cost;
-  cost.network = way_there(facts, ask);
-  cost.queue = constants.tw * facts.c * static_cast<double>(belief.prefill_tokens);
+  cost.network = way_to(facts, ask);
+  cost.queue = constants.tw * queued;
   if (facts.kv_tokens > 0) {
     const double wanted = static_cast<double>(belief.kv_tokens) + fresh + output;
     cost.queue += std::max(0.0, wanted / facts.kv_tokens - 1.0) * decode;
@@ -336,17 +354,14 @@ CostParts cost_of(const EngineFacts& facts, const policy::Routing& constants, co
   cost.prefill = constants.tw * facts.c * fresh;
   cost.decode = decode;
   const bool priced = planned && !std::isnan(facts.plan_price);
-  cost.price = priced ? constants.eta * 0.5 * (requests + facts.plan_price) * work
-                      : constants.eta_local * requests * work;
+  cost.price = priced ? constants.eta * 0.5 * (delayed + facts.plan_price) * work
+                      : constants.eta_local * delayed * work;
   return cost;
 }
 
 bool kv_fits(const EngineFacts& facts, const policy::Routing& constants, const Ask& ask, const Belief& belief,
              double matched_tokens) {
-  if (!(facts.kv_tokens > 0)) return true;
-  const double wanted = static_cast<double>(belief.kv_tokens) + uncached(ask, matched_tokens) +
-                        static_cast<double>(ask.output_tokens);
-  return wanted <= constants.kv_guard * facts.kv_tokens;
+  return fits(facts, constants, ask, belief, matched_tokens);
 }
 
 }  // namespace signalbox::routing

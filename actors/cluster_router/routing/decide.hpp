@@ -4,14 +4,19 @@
 //                 +  those that the plan means to hold its hot prefix, priced as if they did
 //   cost(e)     = network
 //               + queue     tw * c * P                                  prompts that wait there
-//                           + max(0, (K+U+O)/KV - 1) * O * tpot(N+1)    memory that must be freed first
+//                           + max(0, (K+U+O)/KV - 1) * O * tpot         memory that must be freed first
 //               + prefill   tw * c * U                                  what its cache misses
-//               + decode    O * tpot(N+1)
-//               + price     eta * (N + p)/2 * W                         the delay to those who are there
-//   tpot(n)     = a + min(n, Nmax) * (b + k*ctx + c*Ubar/O)             W = c*U + O * (b + k*ctx)
+//               + decode    O * tpot
+//               + price     eta * (D + p)/2 * W                         the delay to the others
+//   tpot        = a + n*(b + c*Ubar/O) + k*min(K+L, KV)     n = min(N+1, Nmax); the context that is really there: an
+//                                                           engine full of long prompts is slow with few of them
+//   W           = c*U + O * (b + k*L)                       L = prompt + O/2, this request's own
+//   D           = N * (1 + c*P / (O*(a + n*(b + k*ctx))))   those who are there, and those who come while the prompts
+//                                                           that wait are computed: in the time that an answer takes
+//                                                           undisturbed, as many as are there
 //
 // and the least cost wins. a, b, k, c carry the engine's slowness; p is the plan's price as a number of requests
-// delayed; without a plan the draws are even and the price is eta_local * N * W. At the plan's own optimum these
+// delayed; without a plan the draws are even and the price is eta_local * D * W. At the plan's own optimum these
 // marginal costs are equal, so that the rule follows the plan where the plan is right, and departs from it where the
 // request path knows better. Constants and their sensitivities: the policy's `routing`.
 //
@@ -51,7 +56,7 @@ struct Ask {
   Criticality criticality = Criticality::standard;
   float prompt_tokens = 0;
   float output_tokens = 256;  ///< O, expected; > 0
-  float context_tokens = 0;   ///< ctx, mean of its class while decoding
+  float context_tokens = 0;   ///< mean of its class while decoding
   float uncached_tokens = 0;  ///< Ubar, mean of its class
   float block_tokens = 256;   ///< of one block of `blocks`
   EngineIndex home;           ///< served this session before

@@ -30,10 +30,11 @@ Forward Dispatcher::State::forward(OpenRequest& request, const Decision& chosen,
       static_cast<float>(facts.network_s + facts.c * static_cast<double>(missing)) + request.expected_token_s;
   request.expected_wait_s =
       static_cast<float>(facts.c * static_cast<double>(candidate.belief.prefill_tokens));
-  request.hold = loads.take(
-      chosen.engine,
-      {static_cast<std::uint32_t>(missing), static_cast<std::uint32_t>(missing + request.ask.output_tokens)},
-      now);
+  request.hold =
+      loads.take(chosen.engine,
+                 {static_cast<std::uint32_t>(missing),
+                  static_cast<std::uint32_t>(request.ask.prompt_tokens + request.ask.output_tokens)},
+                 now);
   limits.sent(chosen.engine, request.ahead + 1, loads.limit(chosen.engine, facts.in_flight_cap), now);
   request.phase = Phase::sent;
   request.matched_tokens = candidate.matched_tokens;

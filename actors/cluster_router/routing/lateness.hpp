@@ -5,6 +5,7 @@
 // the curve already, and is held against nobody twice.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -38,13 +39,17 @@ class Lateness {
     const double log_ratio = std::log(took_s / expected_s);
     const bool was_known = e.answers >= enough;
     if (was_known) sum_ -= share_of(e), --known_;
+    if (was_known) learn_spread(log_ratio - e.log_ratio);
     ++e.answers;
     e.log_ratio += (e.answers < enough ? 1.0 / e.answers : smoothing) * (log_ratio - e.log_ratio);
     const std::uint32_t others = known_;
     const double usual = others > 0 ? sum_ / others : 0.0;
     if (e.answers >= enough) sum_ += share_of(e), ++known_;
-    return others >= few_others && e.answers >= enough && log_ratio - usual > one_answer &&
-           e.log_ratio - usual > on_average && took_s - expected_s > not_worth_s;
+    const double spread = std::sqrt(variance_);
+    return others >= few_others && e.answers >= enough &&
+           log_ratio - usual > std::max(one_answer, deviations * spread) &&
+           e.log_ratio - usual > std::max(on_average, deviations * spread_of_mean * spread) &&
+           took_s - expected_s > not_worth_s;
   }
 
  private:
@@ -53,15 +58,27 @@ class Lateness {
   static constexpr double one_answer = 1.1;   ///< three times as late as usual
   static constexpr double on_average = 0.7;   ///< twice
   static constexpr double not_worth_s = 0.1;  ///< what is less is nobody's concern
+  static constexpr double deviations = 3;     ///< of the noise
+  /// Of a smoothed mean, as a share of that of one answer: sqrt(w / (2 - w)).
+  static constexpr double spread_of_mean = 1.0 / 3;
+  static constexpr double newest = 0.01;  ///< weight of one answer in the variance
+  static constexpr double least_variance = 0.04;
   struct PerEngine {
     double log_ratio = 0;
     std::uint32_t answers = 0;
   };
+  /// What is beyond three deviations counts as these: one engine's trouble is not everybody's noise.
+  void learn_spread(double deviation) {
+    const double square =
+        std::min(deviation * deviation, deviations * deviations * std::max(variance_, least_variance));
+    variance_ += newest * (square - variance_);
+  }
   /// An engine that is far faster than its curve makes the others no later.
   static double share_of(const PerEngine& e) { return e.log_ratio > -on_average ? e.log_ratio : -on_average; }
 
   std::vector<PerEngine> engines_;
-  double sum_ = 0;  ///< of the engines with enough answers
+  double sum_ = 0;       ///< of the engines with enough answers
+  double variance_ = 0;  ///< of one answer's logarithm around its engine's mean
   std::uint32_t known_ = 0;
 };
 

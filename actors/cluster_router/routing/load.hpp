@@ -124,21 +124,35 @@ struct Belief {
   float kv_tokens = 0;       ///< K
 };
 
-/// N, P and K. `fresh`: the reading is young enough to be used. `uncached_tokens`: mean of a waiting prompt.
+/// Of a request that waits at an engine nothing is known but what its class is like.
+struct QueuedShape {
+  double uncached_tokens = 0;  ///< mean
+  double context_tokens = 0;
+};
+
+/// N, P and K. `fresh`: the reading is young enough to be used.
 inline Belief believe(const EngineFacts& facts, const OwnLoad& own, const OwnLoad& then, bool fresh,
-                      double uncached_tokens, double others, double xi) {
+                      const QueuedShape& queued, double others, double xi) {
+  const double moves = 1 + xi * others;  // of all routers, by one of ours
   // A reading that is missing says nothing: the other routers are then taken to send as much as this one.
-  const auto all = [&](double reading, std::int64_t now, std::int64_t was) {
-    const auto mine = static_cast<double>(now);
-    if (!fresh || !(reading >= 0)) return static_cast<float>(mine * (others + 1));
-    const auto before = static_cast<double>(was);
-    const double rest = reading > before ? reading - before : 0.0;
-    const double believed = rest + mine + xi * others * (mine - before);
-    return static_cast<float>(believed > mine ? believed : mine);
+  const auto ours_times = [&](std::int64_t now) {
+    return static_cast<float>(static_cast<double>(now) * (others + 1));
   };
+  if (!fresh) return {ours_times(own.requests), ours_times(own.prefill_tokens), ours_times(own.kv_tokens)};
+  const auto all = [&](double reading, std::int64_t now, std::int64_t was) {
+    if (!(reading >= 0)) return ours_times(now);
+    const auto mine = static_cast<double>(now), before = static_cast<double>(was);
+    return static_cast<float>(std::max(mine, std::max(reading, before) + moves * (mine - before)));
+  };
+  // Requests that share a beginning hold it once: what they hold in all may be less than the sum of our own.
+  const auto held = [&](double reading, std::int64_t now, std::int64_t was) {
+    if (!(reading >= 0)) return ours_times(now);
+    return static_cast<float>(std::max(0.0, reading + moves * static_cast<double>(now - was)));
+  };
+  const double waiting = std::max(0.0, facts.waiting);
   return {all(facts.requests, own.requests, then.requests),
-          all(facts.waiting * uncached_tokens, own.prefill_tokens, then.prefill_tokens),
-          all(facts.kv_used, own.kv_tokens, then.kv_tokens)};
+          all(facts.waiting * queued.uncached_tokens, own.prefill_tokens, then.prefill_tokens),
+          held(facts.kv_used + waiting * queued.context_tokens, own.kv_tokens, then.kv_tokens)};
 }
 
 }  // namespace signalbox::routing

@@ -102,8 +102,11 @@ class Rule {
                  c = row.per_prefill_token_s;
     const double O = ask_.output, U = uncached(e), N = requests(e);
     const double n = row.max_batch > 0 ? std::min(N + 1, row.max_batch) : N + 1;
-    const double tpot = a + n * (b + k * ask_.context + c * ask_.mean_uncached / O);
-    const double W = s * (c * U + O * (b + k * ask_.context));
+    const double L = ask_.prompt + O / 2;
+    const double context = row.kv_tokens > 0 ? std::min(memory(e) + L, row.kv_tokens) : memory(e) + L;
+    const double tpot = a + n * b + k * context + n * c * ask_.mean_uncached / O;
+    const double W = s * (c * U + O * (b + k * L));
+    const double D = N * (1 + c * waiting_tokens(e) / (O * (a + n * (b + k * ask_.context))));
     Costs out{};
     for (const auto& link : fleet_.table.links)
       if (link.from.at() == 0 && link.to == row.cluster) out.network = link.rtt_s;
@@ -115,7 +118,7 @@ class Rule {
     out.prefill = r.tw * s * c * U;
     out.decode = s * O * tpot;
     const auto p = plan_delay(e);
-    out.price = plan_is_young() && p ? r.eta * (N + *p) / 2 * W : r.eta_local * N * W;
+    out.price = plan_is_young() && p ? r.eta * (D + *p) / 2 * W : r.eta_local * D * W;
     return out;
   }
 
@@ -187,8 +190,12 @@ class Rule {
     const auto* s = reading(e);
     std::optional<double> said;
     const double kv = fleet_.table.engines[e].kv_tokens;
-    if (s != nullptr && s->kv_usage && kv > 0) said = *s->kv_usage * kv;
-    return believed(said, mine(e, now_).kv, mine(e, fleet_.heard[e].signal_at).kv);
+    if (s != nullptr && s->kv_usage && kv > 0)
+      said = *s->kv_usage * kv + (s->waiting ? *s->waiting * ask_.context : 0.0);
+    const double now = mine(e, now_).kv, then = mine(e, fleet_.heard[e].signal_at).kv;
+    const double others = fleet_.routers - 1.0;
+    if (!said) return now * (others + 1);
+    return std::max(0.0, *said + (now - then) * (1 + fleet_.policy.routing.xi * others));
   }
 
   double slowness(std::size_t e) const {

@@ -44,9 +44,69 @@ BOOST_AUTO_TEST_CASE(what_is_believed_of_an_engine) {
     facts.requests = row.signal;
     const OwnLoad now{static_cast<std::int64_t>(row.now), 0, 0},
         then{static_cast<std::int64_t>(row.then), 0, 0};
-    const Belief b = believe(facts, now, then, row.fresh, 100, row.routers - 1, 0.6);
+    const Belief b = believe(facts, now, then, row.fresh, {100, 150}, row.routers - 1, 0.6);
     BOOST_TEST(std::abs(static_cast<double>(b.requests) - row.believed) < 1e-4, row.name);
   }
+}
+
+BOOST_AUTO_TEST_CASE(what_an_engine_is_believed_to_hold) {
+  struct Row {
+    const char* name;
+    double used, waiting;
+    std::int64_t now, then;
+    int routers;
+    bool fresh;
+    double believed;
+  };
+  const Row rows[] = {
+      {"the reading, and our moves since", 1000, 0, 500, 300, 1, true, 1200},
+      {"the others moved like us, a bit", 1000, 0, 500, 300, 3, true, 1200 + 0.6 * 2 * 200},
+      {"what ours share is held once", 1000, 0, 3000, 3000, 1, true, 1000},
+      {"what waits will be held", 1000, 4, 500, 500, 1, true, 1000 + 4 * 150},
+      {"nobody says what waits", 1000, unknown, 500, 500, 1, true, 1000},
+      {"never less than nothing", 100, 0, 0, 500, 1, true, 0},
+      {"no reading: everybody holds as much as we", unknown, 0, 500, 300, 3, true, 1500},
+      {"an old reading is no reading", 1000, 0, 500, 300, 3, false, 1500},
+  };
+  for (const Row& row : rows) {
+    EngineFacts facts;
+    facts.kv_used = row.used;
+    facts.waiting = row.waiting;
+    const OwnLoad now{0, 0, row.now}, then{0, 0, row.then};
+    const Belief b = believe(facts, now, then, row.fresh, {100, 150}, row.routers - 1, 0.6);
+    BOOST_TEST(std::abs(static_cast<double>(b.kv_tokens) - row.believed) < 1e-3, row.name);
+  }
+}
+
+namespace {
+
+/// Seconds that a request of 1,000 tokens costs on an engine of which this is believed.
+CostParts cost_with(const Belief& belief) {
+  EngineFacts facts;
+  facts.a = 0.01, facts.b = 5e-5, facts.k = 2e-8, facts.c = 4e-5;
+  Ask ask;
+  ask.prompt_tokens = 1000, ask.output_tokens = 300;
+  ask.context_tokens = 10000, ask.uncached_tokens = 8000;
+  return cost_of(facts, {}, ask, belief, 0, false);
+}
+
+}  // namespace
+
+// Long prompts make an engine's steps long, however few they are.
+BOOST_AUTO_TEST_CASE(what_an_engine_holds_makes_it_slow_and_not_what_its_requests_usually_hold) {
+  const double little = cost_with({20, 0, 200'000}).decode, much = cost_with({20, 0, 1'000'000}).decode;
+  BOOST_TEST(much - little == 300 * 2e-8 * 800'000, boost::test_tools::tolerance(1e-9));
+  // Where they have that many tokens each, more requests cost but their own part of the step and their prompts.
+  const double more = cost_with({21, 0, 200'000}).decode - little;
+  BOOST_TEST(more == 300 * 5e-5 + 4e-5 * 8000, boost::test_tools::tolerance(1e-9));
+}
+
+// Whoever comes while the prompts that wait are computed is delayed by one more.
+BOOST_AUTO_TEST_CASE(prompts_that_wait_raise_the_price_of_more_work) {
+  const CostParts idle = cost_with({20, 0, 200'000}), busy = cost_with({20, 100'000, 200'000});
+  const double answer_s = 300 * (0.01 + 21 * (5e-5 + 2e-8 * 10'000)), wait_s = 100'000 * 4e-5;
+  BOOST_TEST(busy.price == idle.price * (1 + wait_s / answer_s), boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(busy.queue - idle.queue == 3 * wait_s, boost::test_tools::tolerance(1e-9));
 }
 
 BOOST_AUTO_TEST_CASE(the_load_table_knows_what_was_ours_when_a_reading_was_taken) {
