@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace signalbox::engine_proxy {
 
@@ -26,6 +27,9 @@ constexpr int batches_near = 2;
 constexpr std::size_t latest_windows = 3;
 /// A window is long enough when prompts that it cuts may make it wrong by this share.
 constexpr double doubt_of_window = 0.04;
+/// A window that is not so good even at its longest, where a few sequences decode beside long prompts, tells nothing that a
+/// declared profile does not know better.
+constexpr double most_doubt = 2 * doubt_of_window;
 /// Of what is known of the lengths of prompts, by each prompt more.
 constexpr double prompts_kept = 0.98;
 /// Readings that came this long before a step was believed may be of either side.
@@ -66,8 +70,9 @@ bool contradicts(const StepSample& sample, const Reading& before, const Reading&
 /// Where windows are further off than stated (long prompts, computed in some and paid for by others), each tells less, and what was
 /// declared more: taken at the stated noise, the terms that the data cannot tell apart would fit the errors.
 Result<optimizer::CurveFit> fit_by_seen_noise(const std::vector<Observation>& data,
-                                              const optimizer::Prior& prior) {
+                                              const optimizer::Prior& prior, double doubt) {
   optimizer::FitOptions options = fit_options;
+  options.tpot_noise = std::hypot(options.tpot_noise, doubt);
   auto fitted = optimizer::fit_curve(data, prior, options);
   if (!fitted || fitted->noise <= options.tpot_noise) return fitted;
   options.tpot_noise = fitted->noise;
@@ -100,15 +105,28 @@ Lesson CurveLearner::observe(const Reading& before, const Reading& after, Durati
   if (after.running && *after.running == 0) {
     slowness_.idle(between);
     window_ = {};
+    thin_.reset();
     return Lesson::idle;
   }
   if (between > furthest_apart) {
     window_ = {};
+    thin_.reset();
     ++refused_;
     return Lesson::stale;
   }
+  const auto thin = std::exchange(thin_, std::nullopt);
+  if (!thin || thin->span + between > furthest_apart)
+    return observe_span(before, after, between, declared_kv_tokens, now);
+  return observe_span(thin->first, after, thin->span + between, declared_kv_tokens, now);
+}
+
+Lesson CurveLearner::observe_span(const Reading& before, const Reading& after, Duration between,
+                                  double declared_kv_tokens, Instant now) {
   const auto sample = step_between(before, after, between, declared_kv_tokens);
-  if (!sample) return Lesson::idle;
+  if (!sample) {
+    if (before.running.value_or(0) >= 1 && after.running.value_or(0) >= 1) thin_ = {before, between};
+    return Lesson::idle;
+  }
   if (contradicts(*sample, before, after, to_seconds(between))) {
     window_ = {};
     ++refused_;
@@ -162,11 +180,16 @@ void CurveLearner::see_prompts(const StepSample& sample) {
 
 /// Engines count a prompt when all of it is computed, and a long one takes many steps. A span that cuts one at either end
 /// has computed up to a whole one more or less than was counted in it: with cuts anywhere, a variance of a twelfth of its
-/// square at each end. As a share of the time of so many steps.
+/// square at each end. In tokens.
+double CurveLearner::cut_tokens() const {
+  return prompts_.number > 0 ? std::sqrt(prompts_.squares / prompts_.number / 6) : 0;
+}
+
+/// The same as a share of the time of so many steps.
 double CurveLearner::doubt_of_prefill(double steps, double step_s) const {
-  if (prompts_.number <= 0 || steps <= 0 || step_s <= 0) return 0;
+  if (steps <= 0 || step_s <= 0) return 0;
   const double c = curve_.step.a_s > 0 ? curve_.step.c_s : prior_.step.c_s;
-  return c * std::sqrt(prompts_.squares / prompts_.number / 6) / (steps * step_s);
+  return c * cut_tokens() / (steps * step_s);
 }
 
 bool CurveLearner::long_enough() const {
@@ -189,11 +212,14 @@ void CurveLearner::add(const StepSample& sample, Duration between, Instant now) 
   const Observation what{load_of(n, window_.context / window_.tokens, window_.prefill / window_.tokens),
                          window_.time_s / window_.tokens,
                          {}};
+  const double prefill_noise = window_.steps > 0 ? cut_tokens() / window_.steps : 0;
+  const double doubt = doubt_of_prefill(window_.steps, what.tpot_s);
   window_ = {};
+  if (declared_.a_s > 0 && doubt > most_doubt) return;
   latest_.push_back(what.load);
   if (latest_.size() > latest_windows) latest_.pop_front();
   auto& kept = observed_[batch_of(n)];
-  kept.push_back({what, regime_, now});
+  kept.push_back({what, prefill_noise, regime_, now});
   if (kept.size() > kept_per_batch) kept.pop_front();
   ++new_observations_;
   if (new_observations_ >= (curve_.fit ? next_fit : first_fit)) fit();
@@ -202,8 +228,9 @@ void CurveLearner::add(const StepSample& sample, Duration between, Instant now) 
 void CurveLearner::fit() {
   new_observations_ = 0;
   if (regime_ > 0) scale_[regime_] = slowness_.value();
-  const std::vector<Observation> data = at_own_scale();
-  const auto fitted = fit_by_seen_noise(data, prior_);
+  std::vector<Observation> data = at_own_scale();
+  const double cuts = calibrate_prefill(data);
+  const auto fitted = fit_by_seen_noise(data, prior_, cuts);
   if (!fitted || !fitted->converged || !worth_adopting(*fitted, data)) return;
   double change = 0;  // of what is predicted of the present load, which the slowness speaks of
   for (const Load& load : latest_)
@@ -215,6 +242,47 @@ void CurveLearner::fit() {
   });
   curve_ = {fitted->step, curve_.number + 1,     *fitted,
             data.size(),  least->load.sequences, most->load.sequences};
+}
+
+/// Errors in what the time is explained by make its coefficient too small: on an engine that computes prompts all the time
+/// the counts vary by the cuts alone, prompts would seem to cost nothing and every step to be slow. So each count is
+/// replaced by what is to be expected of the truth: the line over the batch sizes, and as much of the way to the count as
+/// the counts' spread exceeds that of the cuts (regression calibration: Carroll et al., Measurement Error in Nonlinear
+/// Models, 2006, chapter 4). Returns how far cuts put the times off, as a share: root of the mean square. Where that is
+/// less than the times' own noise it is a part of it, and nothing is done.
+double CurveLearner::calibrate_prefill(std::vector<Observation>& data) const {
+  std::vector<double> noise;
+  for (const auto& [batch, kept] : observed_)
+    for (const Observed& o : kept) noise.push_back(o.prefill_noise);
+  const auto number = static_cast<double>(data.size());
+  const auto batch = [](const Observation& o) { return o.load.sequences; };
+  const auto prefill = [](const Observation& o) {
+    return o.load.sequences * o.load.shape.uncached_prompt_tokens;
+  };
+  double n = 0, f = 0;
+  for (const Observation& o : data) n += batch(o) / number, f += prefill(o) / number;
+  double nn = 0, nf = 0;
+  for (const Observation& o : data)
+    nn += (batch(o) - n) * (batch(o) - n), nf += (batch(o) - n) * (prefill(o) - f);
+  const double slope = nn > 0 ? nf / nn : 0;
+  const auto line = [&](const Observation& o) { return std::max(0.0, f + slope * (batch(o) - n)); };
+  const double c = curve_.step.a_s > 0 ? curve_.step.c_s : prior_.step.c_s;
+  double spread = 0, cuts = 0, share = 0;
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    spread += (prefill(data[i]) - line(data[i])) * (prefill(data[i]) - line(data[i])) / number;
+    cuts += noise[i] * noise[i] / number;
+    const double off = c * noise[i] / data[i].tpot_s;
+    share += off * off / number;
+  }
+  if (std::sqrt(share) <= fit_options.tpot_noise) return 0;
+  const double real = std::max(0.0, spread - cuts);
+  for (std::size_t i = 0; i < data.size(); ++i) {
+    if (noise[i] <= 0) continue;
+    const double trust = real / (real + noise[i] * noise[i]);
+    const double expected = line(data[i]) + trust * (prefill(data[i]) - line(data[i]));
+    data[i].load.shape.uncached_prompt_tokens = expected / batch(data[i]);
+  }
+  return std::sqrt(share);
 }
 
 /// All kept observations as an engine of slowness 1 would have made them. Forgets regimes of which none is left.

@@ -64,6 +64,7 @@ class CurveLearner {
  private:
   struct Observed {
     optimizer::Observation what;  ///< as measured
+    double prefill_noise;  ///< standard deviation of its prompt tokens per step: by prompts that it cut
     std::uint64_t regime;
     Instant at;
   };
@@ -74,13 +75,23 @@ class CurveLearner {
   struct Prompts {
     double number = 0, squares = 0;
   };
+  /// Too few tokens came since `first`: an engine swamped with prompts. What it computed of them is paid for by the tokens that
+  /// come next, so that the span goes on.
+  struct Thin {
+    Reading first;
+    Duration span{};
+  };
+  Lesson observe_span(const Reading& before, const Reading& after, Duration between,
+                      double declared_kv_tokens, Instant now);
   void see_prompts(const StepSample& sample);
+  double cut_tokens() const;
   double doubt_of_prefill(double steps, double step_s) const;
   bool long_enough() const;
   void add(const StepSample& sample, Duration between, Instant now);
   bool remembers(double running, Instant now) const;
   void begin_regime(Instant now);
   void fit();
+  double calibrate_prefill(std::vector<optimizer::Observation>& data) const;
   std::vector<optimizer::Observation> at_own_scale();
   bool worth_adopting(const optimizer::CurveFit& fit, const std::vector<optimizer::Observation>& data) const;
   double variance_at(const optimizer::Load& load) const;
@@ -91,6 +102,7 @@ class CurveLearner {
   Slowness slowness_;
   Window window_;
   Prompts prompts_;
+  std::optional<Thin> thin_;
   std::deque<optimizer::Load> latest_;            ///< of the last windows of this regime
   std::map<int, std::deque<Observed>> observed_;  ///< by the batch's logarithm, the oldest first
   std::map<std::uint64_t, double> scale_;         ///< slowness by regime; 1 where there is none

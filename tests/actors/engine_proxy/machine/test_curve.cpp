@@ -123,6 +123,31 @@ BOOST_AUTO_TEST_CASE(a_new_load_is_not_taken_for_a_slower_engine) {
   }
 }
 
+// Prompts of half a second each, counted when they are complete. Where they come faster than they can be computed, few tokens come
+// in a reading; what was computed meanwhile must not get lost, or prompts would seem cheap, and more of them would be sent.
+BOOST_AUTO_TEST_CASE(what_long_prompts_cost_is_known_on_a_quiet_engine_and_on_a_swamped_one) {
+  constexpr StepTime large{0.00918, 4.55e-5, 2.08e-8, 4.24e-5, 1.0};
+  double worst = 0, least_c = 1, most_c = 1;
+  for (const double rate : {0.8, 1.3, 2.5})
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+      Simulated engine(large, large, seed);
+      for (int minute = 0; minute < 4; ++minute) {
+        engine.run(60s, rate, 9000, 300);
+        const double s = engine.signal().slowness;
+        const StepTime& step = engine.curve().step;
+        const optimizer::Load load{15, {9000, 300, 9150}};
+        const double off = s * optimizer::tpot_s(step, load) / optimizer::tpot_s(large, load);
+        worst = std::max({worst, off, 1 / off});
+        least_c = std::min(least_c, s * step.c_s / large.c_s);
+        most_c = std::max(most_c, s * step.c_s / large.c_s);
+      }
+    }
+  BOOST_TEST_MESSAGE("time per token off by up to " << worst << ", prefill " << least_c << " to " << most_c);
+  BOOST_TEST(worst < 1.2);
+  BOOST_TEST(least_c > 0.67);
+  BOOST_TEST(most_c < 1.5);
+}
+
 BOOST_AUTO_TEST_CASE(an_engine_without_a_declared_curve_gets_one) {
   Simulated engine(real, {}, 1);
   engine.run(60s, 4);
