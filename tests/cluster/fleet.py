@@ -121,7 +121,7 @@ class Fleet:
             raise AssertionError(f"signalbox {' '.join(arguments)}: exit code {done.returncode}\n{done.stdout}{done.stderr}\n{self.log_tails()}")
         return done
 
-    def up(self, wait_s: float = 60) -> "Fleet":
+    def up(self, wait_s: float = 120) -> "Fleet":
         self.signalbox("up", "--detach", "--free-ports", "--wait", str(wait_s), timeout_s=wait_s + 30)
         return self
 
@@ -130,8 +130,10 @@ class Fleet:
         while self.on_down:
             self.on_down.pop()()
         self.signalbox("down", check=False)
-        left = wait_for("processes of the fleet end", lambda: self.running() == [] or None, 10) and self.running()
-        assert not left, left
+        self.wait_gone()
+
+    def wait_gone(self) -> None:
+        wait_for("processes of the fleet end", lambda: not self.running(), 60)
 
     def running(self) -> list[int]:
         """Processes, ours and what they started, that know this state folder; the launcher too."""
@@ -157,12 +159,16 @@ class Fleet:
         assert pid, f"{name} does not run"
         return pid
 
+    def wait_ready(self, name: str) -> dict:
+        """Its row, once it is ready."""
+        return wait_for(f"{name} is ready", lambda: (row := self.processes()[name])["ready"] and row, 60)
+
     def kill(self, name: str, sig: int = signal.SIGKILL) -> None:
         os.kill(self.pid(name), sig)
 
     def inspect(self, what: str, *arguments: str) -> dict:
         """The tables of `signalbox inspect`; empty ones if there is none of it."""
-        done = self.signalbox("inspect", what, "--json", *arguments, check=False)
+        done = self.signalbox("inspect", what, "--json", "--wait", "10", *arguments, check=False)
         assert done.returncode in (0, 1), done.stderr
         return json.loads(done.stdout)
 

@@ -29,7 +29,7 @@ class RealEngines:
             self.processes.append(subprocess.Popen([SCRIPT, "--port", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                                    start_new_session=True))
         for engine in engines:
-            wait_for(f"{engine['name']} is healthy", lambda url=engine["url"]: healthy(url), 60)
+            wait_for(f"{engine['name']} is healthy", lambda url=engine["url"]: healthy(url), 180)
         return self
 
     def __exit__(self, *_) -> None:

@@ -78,14 +78,14 @@ def test_sighup_takes_new_keys_and_drops_revoked_ones_without_touching_open_stre
     fresh = keyed.keys.new("fresh", "--tenant", "web")
     assert ask(url, fresh).status == 401
     reload(keyed)
-    wait_for("the new key is let in", lambda: ask(url, fresh).good, 10)
+    wait_for("the new key is let in", lambda: ask(url, fresh).good, 60)
     client = openai.OpenAI(base_url=url + "/v1", api_key=fresh, max_retries=0)
     stream = client.chat.completions.create(model="m-large", messages=[{"role": "user", "content": "hello"}],
                                             max_tokens=200, stream=True)
     first = next(stream)
     assert keyed.keys.run("revoke", "fresh").returncode == 0
     reload(keyed)
-    wait_for("the revoked key is refused", lambda: ask(url, fresh).status == 401, 10)
+    wait_for("the revoked key is refused", lambda: ask(url, fresh).status == 401, 60)
     chunks = [first, *stream]
     assert chunks[-1].choices[0].finish_reason in ("stop", "length"), "it came to its end"
     assert ask(url, keyed.web).good
@@ -96,7 +96,7 @@ def test_a_file_with_a_mistake_leaves_the_last_good_one_in_force(keyed, url):
     keyed.keys.file.write_text(good + "\n[[key]]\nname = 7\n")
     reload(keyed)
     log = keyed.state / "logs" / "router-east.log"
-    wait_for("the mistake is named", lambda: "api_keys_not_reloaded" in log.read_text(), 10)
+    wait_for("the mistake is named", lambda: "api_keys_not_reloaded" in log.read_text(), 60)
     assert ask(url, keyed.web).good
     assert "keys.toml:" in keyed.keys.new("late", check=False)
     keyed.keys.file.write_text(good)
@@ -105,7 +105,7 @@ def test_a_file_with_a_mistake_leaves_the_last_good_one_in_force(keyed, url):
 def test_a_rate_limit_is_a_429_that_the_openai_client_understands(keyed, url):
     slow = keyed.keys.new("slow", "--tenant", "web", "--requests-per-minute", "2")
     reload(keyed)
-    wait_for("the key is known", lambda: ask(url, slow).status in (200, 429), 10)
+    wait_for("the key is known", lambda: ask(url, slow).status in (200, 429), 60)
     client = openai.OpenAI(base_url=url + "/v1", api_key=slow, max_retries=0)
     with pytest.raises(openai.RateLimitError) as caught:
         for _ in range(4):

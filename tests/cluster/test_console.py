@@ -222,8 +222,7 @@ def test_a_killed_engine_turns_red_and_a_recording_shows_the_same(busy, open_pag
     page.wait_for_selector("#topology g.gone", timeout=60_000)
     shot(page, "engine-gone")
     page.keyboard.press("4")
-    until(page, "document.getElementById('event-table').textContent.includes('w2')")
-    live = changes_of(page, "w2")
+    live = wait_for("the loss is told", lambda: (told := changes_of(page, "w2")) and "gone" in told[-1] and told, 60)
     shot(page, "timeline-gone")
     tap.terminate()
     assert tap.wait(timeout=60) == 0

@@ -21,11 +21,11 @@ class Engine:
         command = [find_binary(), "engine-sim", "--models", "small,big", "--name", "e1", "--time-scale", "20", *options]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         self.url = "http://" + json.loads(self.process.stdout.readline())["listening"]
-        self.openai = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=20)
+        self.openai = openai.OpenAI(base_url=self.url + "/v1", api_key="none", max_retries=0, timeout=60)
 
     def stop(self) -> int:
         self.process.terminate()
-        return self.process.wait(timeout=20)
+        return self.process.wait(timeout=60)
 
     def faults(self, **faults):
         answer = httpx.post(self.url + "/admin/faults", json=faults)
@@ -38,7 +38,7 @@ class Engine:
                 return float(line.rsplit(" ", 1)[1])
         raise KeyError(name)
 
-    def wait_until(self, condition, seconds: float = 20):
+    def wait_until(self, condition, seconds: float = 60):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "it did not happen in time"
@@ -156,11 +156,11 @@ def test_a_client_that_leaves_frees_its_place(engine):
     stream = engine.openai.chat.completions.create(model="small", messages=HELLO, max_tokens=5000, stream=True,
                                                    extra_body={"ignore_eos": True})
     next(iter(stream))
-    assert engine.metric("num_requests_running") == 1
+    engine.wait_until(lambda: engine.metric("num_requests_running") == 1)
     stream.close()
     engine.wait_until(lambda: engine.metric("num_requests_running") == 0)
-    assert engine.metric("request_success_total", finished_reason="abort") == aborted + 1
-    assert engine.metric("kv_cache_usage_perc") == 0
+    engine.wait_until(lambda: engine.metric("request_success_total", finished_reason="abort") == aborted + 1)
+    engine.wait_until(lambda: engine.metric("kv_cache_usage_perc") == 0)
 
 
 def test_slow(engine):
@@ -169,7 +169,7 @@ def test_slow(engine):
         engine.openai.completions.create(model="small", prompt="x", max_tokens=64)
         return time.monotonic() - start
 
-    healthy = spent()
+    healthy = min(spent() for _ in range(3))
     assert engine.faults(slow=40)["slow"] == 40
     assert spent() > 4 * healthy
 
@@ -214,7 +214,7 @@ def test_die_mid_stream(engine):
     assert "[DONE]" not in text
     with pytest.raises(httpx.TransportError):
         httpx.post(engine.url + "/v1/completions", json={"model": "small", "prompt": "x"})
-    assert engine.metric("num_requests_running") == 0
+    engine.wait_until(lambda: engine.metric("num_requests_running") == 0)
 
 
 def test_bad_faults_are_refused(engine):
@@ -244,6 +244,6 @@ def test_a_full_queue_refuses():
     (["--speed", "fast"], "--speed"),
 ])
 def test_a_bad_start_says_why(options, message):
-    run = subprocess.run([find_binary(), "engine-sim", "--models", "m", *options], capture_output=True, text=True, timeout=20)
+    run = subprocess.run([find_binary(), "engine-sim", "--models", "m", *options], capture_output=True, text=True, timeout=60)
     assert run.returncode != 0
     assert message in run.stderr

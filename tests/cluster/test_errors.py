@@ -10,13 +10,13 @@ import msgpack
 import pytest
 import zmq
 
-from fleet import EXAMPLES, example
+from fleet import EXAMPLES, example, wait_for
 from load import chat, unlike
 
 
 def post(url: str, body: bytes, path: str = "/v1/chat/completions", **headers: str) -> tuple[int, dict, str]:
     address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=60)
     connection.request("POST", path, body, {"content-type": "application/json", **headers})
     response = connection.getresponse()
     text = response.read().decode()
@@ -62,14 +62,14 @@ def test_a_reload_tells_what_came_of_it(new_fleet):
     fleet = new_fleet(example("laptop.toml")).up()
     policy = fleet.folder / "fleet.policy"
     good = policy.read_text()
-    done = fleet.signalbox("order", "reload")
+    done = fleet.signalbox("order", "reload", "--wait", "30")
     assert done.stdout == "keeper: done, policy laptop version 1 is in force\n"
     policy.write_text(good.replace("criticality critical", "criticality critcal", 1))
-    refused = fleet.signalbox("order", "reload", "keeper", check=False)
+    refused = fleet.signalbox("order", "reload", "keeper", "--wait", "30", check=False)
     assert refused.returncode == 1
     assert refused.stdout.startswith("keeper: refused, ") and "fleet.policy:" in refused.stdout
     policy.write_text(good.replace("version 1 ", "version 2 ", 1))
-    assert "version 2 is in force" in fleet.signalbox("order", "reload").stdout
+    assert "version 2 is in force" in fleet.signalbox("order", "reload", "--wait", "30").stdout
     for arguments, what in [(["resign", "keeper"], "'keeper' is not a global-optimizer"), (["network", "west", "mars", "1"], "no cluster 'mars'"),
                             (["network", "west", "east", "11"], "RTT: Value 11 not in range 0")]:
         wrong = fleet.signalbox("order", *arguments, check=False)
@@ -126,7 +126,10 @@ def test_bytes_that_are_no_request_hurt_nobody(laptop):
 
 def test_a_stranger_on_the_bus_is_not_heard(laptop):
     """Without keys no connection comes about; what is sent reaches nobody."""
-    before = laptop.inspect("processes")["processes"]
+    def uptimes() -> dict[str, float] | None:
+        rows = {row["process"]: row["uptime_s"] for row in laptop.inspect("processes")["processes"]}
+        return rows if {p["id"] for p in laptop.config["process"]} <= set(rows) else None
+    before = wait_for("all processes are heard", uptimes, 60)
     context = zmq.Context()
     stranger = context.socket(zmq.PUB)
     stranger.linger = 0
@@ -137,6 +140,6 @@ def test_a_stranger_on_the_bus_is_not_heard(laptop):
     stranger.close()
     context.term()
     assert chat(laptop.url("router-east"), "m-large", unlike(3)).good
-    after = {row["process"]: row for row in laptop.inspect("processes")["processes"]}
-    assert all(after[row["process"]]["uptime_s"] >= row["uptime_s"] for row in before), "nobody was restarted"
-    assert all(row["verdict"] == "ready" for row in laptop.inspect("engines")["engines"])
+    after = wait_for("all processes are heard", uptimes, 60)
+    assert all(after[name] >= before[name] for name in before), "nobody was restarted"
+    wait_for("every engine is ready", lambda: all(row["verdict"] == "ready" for row in laptop.inspect("engines")["engines"]), 60)

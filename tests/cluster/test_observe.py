@@ -7,6 +7,7 @@ import urllib.request
 
 import pytest
 
+from fleet import wait_for
 from load import chat, unlike
 
 
@@ -16,10 +17,9 @@ def tap(fleet, *arguments: str) -> list[dict]:
 
 
 def test_tap_shows_the_latest_values_at_once_and_then_what_is_said(laptop):
-    heard = tap(laptop, "--seconds", "2")
-    kinds = {message["message"] for message in heard}
-    assert {"beat", "engine_signal", "health_verdict", "fleet_table", "routing_snapshot", "keep_alive", "policy",
-            "demand_report", "snapshot_receipt"} <= kinds
+    expected = {"beat", "engine_signal", "health_verdict", "fleet_table", "routing_snapshot", "keep_alive", "policy",
+                "demand_report", "snapshot_receipt"}
+    heard = wait_for("all of it is heard", lambda: (some := tap(laptop, "--seconds", "2")) and expected <= {m["message"] for m in some} and some, 60)
     assert all(message["topic"].endswith("/") for message in heard)
     numbers = {}
     for message in heard:  # nothing twice, nothing backwards, although two forwarders carry it
@@ -35,8 +35,8 @@ def test_tap_shows_the_latest_values_at_once_and_then_what_is_said(laptop):
     (["--cluster", "west", "--message", "demand_report"], lambda m: m["body"]["cluster"] == "west"),
 ], ids=["message", "topic", "engine", "cluster"])
 def test_tap_filters(laptop, arguments, passes):
-    heard = tap(laptop, "--seconds", "2", *arguments)
-    assert heard and all(passes(message) for message in heard)
+    heard = wait_for("something is heard", lambda: tap(laptop, "--seconds", "2", *arguments), 60)
+    assert all(passes(message) for message in heard)
 
 
 def test_tap_knows_the_messages(laptop):
@@ -47,7 +47,7 @@ def test_tap_knows_the_messages(laptop):
 
 def test_what_tap_records_it_replays(laptop, tmp_path):
     file = tmp_path / "bus.sbx"
-    live = tap(laptop, "--seconds", "2", "--record", str(file))
+    live = wait_for("something is heard", lambda: tap(laptop, "--count", "150", "--seconds", "30", "--record", str(file)), 60)
     replayed = tap(laptop, "--replay", str(file))
     key = lambda m: (m["source"], m["topic"], m["sequence"], json.dumps(m["body"]))
     assert {key(m) for m in live} <= {key(m) for m in replayed}
@@ -63,9 +63,11 @@ def test_without_a_bus_there_is_a_clear_error(laptop):
 
 
 def test_inspect_snapshot_is_a_plan(laptop):
-    tables = laptop.inspect("snapshot")
+    def optimal():
+        tables = laptop.inspect("snapshot")
+        return tables if all(row["kind"] == "optimal" and 0 <= row["gap"] < 0.1 for row in tables["snapshots"]) else None
+    tables = wait_for("both clusters have an optimal plan", optimal, 60)
     assert {row["cluster"] for row in tables["snapshots"]} == {"east", "west"}
-    assert all(row["kind"] == "optimal" and 0 <= row["gap"] < 0.1 for row in tables["snapshots"])
     sums = {}
     for row in tables["weights"]:
         sums[row["cluster"], row["class"]] = sums.get((row["cluster"], row["class"]), 0) + row["weight"]
@@ -73,13 +75,13 @@ def test_inspect_snapshot_is_a_plan(laptop):
 
 
 def test_inspect_engines_leader_routers_policy(laptop):
-    engines = laptop.inspect("engines")["engines"]
+    def rows(what: str, well) -> list[dict]:
+        return wait_for(f"{what} are well", lambda: (rows := laptop.inspect(what)[what]) and all(map(well, rows)) and rows, 60)
+    engines = rows("engines", lambda row: row["verdict"] == "ready" and row["signal_age_s"] < 3)
     assert [row["engine"] for row in engines] == ["e1", "e2", "e3", "w1", "w2", "w3"]
-    assert all(row["verdict"] == "ready" and row["signal_age_s"] < 3 for row in engines)
-    assert laptop.leader()["optimizer"] in ("optimizer-1", "optimizer-2")
-    routers = laptop.inspect("routers")["routers"]
+    assert wait_for("one leads", laptop.leader, 60)["optimizer"] in ("optimizer-1", "optimizer-2")
+    routers = rows("routers", lambda row: row["ready"] and row["last_receipt"] == "accepted")
     assert {row["router"] for row in routers} == {"router-east", "router-west"}
-    assert all(row["ready"] and row["last_receipt"] == "accepted" for row in routers)
     assert {row["class"] for row in laptop.inspect("policy")["classes"]} == {"chat", "draft", "batch", "small"}
 
 
@@ -117,8 +119,9 @@ def test_explain_of_nothing(laptop):
 
 def test_every_process_has_an_operator_port(laptop):
     for row in [*laptop.config["bus"], *laptop.config["process"]]:
+        laptop.wait_ready(row["id"])
         base = f"http://127.0.0.1:{laptop.port(int(row['operator']))}"
-        pages = {page: urllib.request.urlopen(f"{base}/{page}", timeout=10).read().decode() for page in ("healthz", "readyz", "metrics")}
+        pages = {page: urllib.request.urlopen(f"{base}/{page}", timeout=30).read().decode() for page in ("healthz", "readyz", "metrics")}
         assert pages["healthz"] == "alive\n"
         role = row.get("role", "forwarder")
         assert f'signalbox_process_info{{role="{role}",id="{row["id"]}"' in pages["metrics"]

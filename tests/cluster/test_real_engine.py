@@ -42,14 +42,20 @@ def test_the_openai_client_talks_to_a_real_model(url):
 
 
 def test_both_engines_serve_and_no_request_fails(url):
-    with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(lambda n: chat(url, MODEL, unlike(n, 6), 8, stream=n % 2 == 0, timeout_s=120), range(24)))
-    assert all(a.good for a in answers), [a for a in answers if not a.good][:3]
-    assert {a.engine for a in answers} == {"llama-1", "llama-2"}
+    def served_by(first: int) -> set[str]:
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            answers = list(pool.map(lambda n: chat(url, MODEL, unlike(n, 6), 8, stream=n % 2 == 0, timeout_s=120), range(first, first + 24)))
+        assert all(a.good for a in answers), [a for a in answers if not a.good][:3]
+        return {a.engine for a in answers}
+    seen = served_by(0)
+    for n in range(1, 4):
+        seen |= served_by(24 * n) if len(seen) < 2 else set()  # the one that is slower for the moment gets little
+    assert seen == {"llama-1", "llama-2"}
 
 
 def test_its_metrics_are_read(fleet):
     rows = wait_for("both engines are read", lambda: (t := fleet.inspect("engines")["engines"]) and len(t) == 2 and
-                    all(row["running"] is not None for row in t) and t, 20)
+                    all(row["running"] is not None for row in t) and t, 60)
+    assert {row["engine"] for row in rows} == {"llama-1", "llama-2"}
     # Both model servers share this machine's cores, so one may be measured as slow: degraded, and served all the same.
-    assert all(row["verdict"] in ("ready", "degraded") for row in rows), rows
+    wait_for("both serve", lambda: all(row["verdict"] in ("ready", "degraded") for row in fleet.inspect("engines")["engines"]), 60)

@@ -41,10 +41,10 @@ def test_decisions_of_before_a_kill_are_explained(fleet, tmp_path):
     answers = [chat(fleet.url("router-east"), "m-large", f"hello {n}", 3) for n in range(8)]
     assert all(a.good for a in answers), answers
     refused = chat(fleet.url("router-east"), "no-such-model", "hello", 3)
-    stream = Stream(fleet.url("router-east"), {"model": "m-small", "messages": [{"role": "user", "content": "tell me"}], "max_tokens": 4000,
+    stream = Stream(fleet.url("router-east"), {"model": "m-small", "messages": [{"role": "user", "content": "tell me"}], "max_tokens": 8000,
                                                "stream": True, "ignore_eos": True})
-    for decision in [answers[-1].decision, refused.decision, stream.decision]:
-        wait_for("it is filed", lambda d=decision: in_ring(fleet, d, ring), 30)
+    for decision in [*(answer.decision for answer in answers), refused.decision, stream.decision]:
+        wait_for("it is filed", lambda d=decision: in_ring(fleet, d, ring), 60)
     whole = explained(fleet, answers[0].decision)
     assert whole["kept"] == "whole"
     before = fleet.pid("router-east")
@@ -92,7 +92,7 @@ def test_a_full_disk_ends_the_filing_and_nothing_else(new_fleet):
     fleet.up()
     pid = fleet.pid("router-east")
     first = chat(fleet.url("router-east"), "m-large", "hello", 2)
-    wait_for("it is filed", lambda: in_ring(fleet, first.decision, ring_of(fleet, "router-east")), 30)
+    wait_for("it is filed", lambda: in_ring(fleet, first.decision, ring_of(fleet, "router-east")), 60)
     ballast = folder / "ballast"
     file = os.open(ballast, os.O_WRONLY | os.O_CREAT)
     with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ STEP = ROOT / "tests/scenarios/step.toml"
 
 
 def simulate(*arguments):
-    return subprocess.run([find_binary(), "simulate", *map(str, arguments)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([find_binary(), "simulate", *map(str, arguments)], capture_output=True, text=True, timeout=600)
 
 
 def test_a_run_is_told_and_drawn(tmp_path):

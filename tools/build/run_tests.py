@@ -21,7 +21,7 @@ import xml.etree.ElementTree as ElementTree
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JUNIT = ROOT / "build" / "junit"
 UNIT_TIMEOUT_S = 600
-PYTEST_TIMEOUT_S = 1500
+PYTEST_TIMEOUT_S = 2400
 
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
