@@ -54,6 +54,7 @@ def test_engine_hung_and_slow(rig, figures, seed):
     for engine in ("w1", "w3"):
         rig.engine_fault(engine)
     answers = load.stop()
+    rig.bus.heard_out(*rig.bus.routers)
     figures("failed requests", len(bad(answers)), most=0, exact=True)
     figures("hung: noticed", noticed, "s", most=1)
     for engine, what in (("w1", "hung"), ("w3", "10x slow")):

@@ -19,7 +19,7 @@ def restart(rig, names: list[str]) -> None:
     def all_ready():
         rows = rig.processes()
         return all(rows[n]["pid"] not in (None, before[n]) and rows[n]["ready"] for n in names)
-    wait_for(f"{names} are ready again", all_ready, 60, 0.05)
+    wait_for(f"{names} are ready again", all_ready, 120, 0.05)
     rig.settle()
 
 
@@ -27,12 +27,12 @@ def hand_over(rig, router: str) -> None:
     """A second process of this router beside the first one; then the launcher's is replaced, and the second one leaves."""
     beside = Apart(rig.fleet, router, [], {}, behind_relays=False)
     try:
-        wait_for("the successor accepts", lambda: "accepting" in beside.said(), 30)
+        wait_for("the successor accepts", lambda: "accepting" in beside.said(), 60)
         own = rig.fleet.state / "logs" / f"{router}.log"
         before = own.read_text().count("accepting")
         restart(rig, [router])
         # Two processes beat by this name: that one is ready does not say which.
-        wait_for("the launcher's accepts", lambda: own.read_text().count("accepting") > before, 30)
+        wait_for("the launcher's accepts", lambda: own.read_text().count("accepting") > before, 60)
         beside.process.send_signal(signal.SIGTERM)
         beside.process.wait(timeout=60)
     finally:
