@@ -201,7 +201,7 @@ struct Stale {
   Duration signal_soft = std::chrono::seconds(1);  ///< marked in the explanation, capacity reduced
   Duration signal_hard = std::chrono::seconds(5);  ///< unknown
   Duration snapshot_warn = std::chrono::seconds(10);
-  Duration snapshot_degrade = std::chrono::seconds(60);
+  Duration snapshot_degrade = std::chrono::hours(1);
 };
 
 /// What the plan may expect of engines that are not simply ready, as shares of their capacity.

@@ -116,6 +116,7 @@ struct DecisionInputs {
   Duration decided_at{};
   std::uint64_t seed = 0;
   bool plan_in_force = false;
+  Duration plan_as_of{};
   std::uint32_t routers = 1;
   double prompt_tokens = 0;
   double output_tokens = 1;
@@ -160,7 +161,9 @@ struct DecisionInputs {
         field(22, "engines", &T::engines, "that may get requests of this class").at_most(20'000),
         field(23, "chosen", &T::chosen, "what was chosen"),
         field(24, "candidates", &T::candidates, "as they were compared").at_most(16),
-        field(25, "criticality", &T::criticality, "how much it matters")};
+        field(25, "criticality", &T::criticality, "how much it matters"),
+        field(26, "plan_as_of", &T::plan_as_of, "what the plan knows is of this time, by the same clock")
+            .unit("s")};
   }
 };
 

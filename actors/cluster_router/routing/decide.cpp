@@ -112,12 +112,20 @@ class Chooser {
     if (!ask_.blocks.empty()) longest_ = longest_of(around_, ask_);
     for (const EngineIndex engine : longest_.holders) offer(engine, true);
     if (ask_.home.valid()) offer(ask_.home, false);
-    draw(out_.planned ? row_.planned : row_.spread);
+    draw_all();
     if (usable_ == 0) search_class();
   }
 
-  void draw(const AliasTable& table) {
+  /// An old plan still knows who is near and strong, but not who came back since: half of the draws look past it.
+  void draw_all() {
     const std::size_t wanted = std::min<std::size_t>(constants_.draws, max_draws);
+    if (!out_.planned) return draw(row_.spread, wanted);
+    const std::size_t past_it = view_.plan_fresh(now_) ? 0 : wanted / 2;
+    draw(row_.planned, wanted - past_it);
+    draw(row_.spread, past_it);
+  }
+
+  void draw(const AliasTable& table, std::size_t wanted) {
     if (table.empty()) return;
     std::size_t accepted = 0;
     for (std::size_t i = 0; i < wanted * patience && accepted < wanted; ++i) {
@@ -125,7 +133,7 @@ class Chooser {
       Candidate* candidate = find(share.engine);
       if (candidate == nullptr) candidate = add(share.engine);
       if (candidate == nullptr) return;
-      candidate->weight = static_cast<float>(share.weight);
+      if (candidate->draws == 0) candidate->weight = static_cast<float>(share.weight);
       if (!accept(*candidate)) continue;
       ++accepted;
       ++candidate->draws;

@@ -1,6 +1,7 @@
 // Which engine serves this request: the one rule of the data plane.
 //
-//   candidates  = a few draws by weight times penalty  +  the engines that hold the longest known part of the prompt
+//   candidates  = a few draws by weight times penalty, half of them even once the plan is old
+//                 +  the engines that hold the longest known part of the prompt
 //                 +  those that the plan means to hold its hot prefix, priced as if they did
 //   cost(e)     = network
 //               + queue     tw * c * P                                  prompts that wait there

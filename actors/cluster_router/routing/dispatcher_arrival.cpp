@@ -114,7 +114,7 @@ void Dispatcher::State::note_opened(RecordCore& core, const OpenRequest& request
 
 Verdict Dispatcher::State::admit(OpenRequest& request, Ticket ticket, const ClassTable& row, Instant now) {
   if (request.deadline <= now) return refuse(request, ticket, RefuseReason::deadline_passed, 504, now);
-  if (view->plan_in_force(now) && !gate.admit(request.ask.request_class, row.admit))
+  if (view->plan_fresh(now) && !gate.admit(request.ask.request_class, row.admit))
     return all_gone(row) ? refuse(request, ticket, RefuseReason::no_engine, 503, now)
                          : refuse(request, ticket, RefuseReason::shed_by_plan, 429, now);
   budget.first_attempt();

@@ -142,6 +142,7 @@ schema::DecisionInputs inputs_of(const Surroundings& around, const Ask& ask, con
   out.decided_at = now.time_since_epoch();
   out.seed = seed;
   out.plan_in_force = view.plan_in_force(now);
+  if (out.plan_in_force) out.plan_as_of = view.as_of.time_since_epoch();
   out.routers = view.routers;
   const auto wide = [](float x) { return static_cast<double>(x); };
   out.prompt_tokens = wide(ask.prompt_tokens), out.output_tokens = wide(ask.output_tokens);
@@ -186,7 +187,7 @@ Result<PastDecision> PastDecision::recall(const schema::DecisionInputs& inputs,
   out.seed_ = inputs.seed;
   if (inputs.plan_in_force) {
     out.view_.snapshot = std::make_shared<const schema::RoutingSnapshot>();
-    out.view_.as_of = out.now_;
+    out.view_.as_of = instant_at(inputs.plan_as_of);
   }
   out.view_.routers = std::max(1u, inputs.routers);
   out.view_.engines.resize(engines);

@@ -132,7 +132,12 @@ struct View {
   std::optional<EngineIndex> find_engine(std::string_view name) const;
   /// The plan is there and young enough to be followed.
   bool plan_in_force(Instant now) const {
-    return snapshot != nullptr && as_of != never_yet && now - as_of < policy->stale.snapshot_degrade;
+    return plan_younger_than(policy->stale.snapshot_degrade, now);
+  }
+  /// It is of this load, not only of this fleet: what it refuses is refused, and what it leaves out is left out.
+  bool plan_fresh(Instant now) const { return plan_younger_than(policy->stale.snapshot_warn, now); }
+  bool plan_younger_than(Duration age, Instant now) const {
+    return snapshot != nullptr && as_of != never_yet && now - as_of < age;
   }
 };
 

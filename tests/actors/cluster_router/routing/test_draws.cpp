@@ -116,6 +116,28 @@ BOOST_AUTO_TEST_CASE(what_leaving_a_region_costs_by_policy_counts_like_latency) 
   BOOST_TEST(chosen(100, "r1"));   // it is no other region
 }
 
+BOOST_AUTO_TEST_CASE(half_of_the_draws_look_past_an_old_plan) {
+  Fleet fleet;
+  fleet.engines(4).request_class("t", Criticality::standard);
+  fleet.weights(ClassIndex(0), {0.5, 0.5, 0, 0});  // two came back after it was made
+  const Bench bench(fleet);
+  const double warn = to_seconds(fleet.policy.stale.snapshot_warn);
+  const auto drawn = [&](double now) {
+    std::vector<double> seen(4);
+    Rng rng(1);
+    Decision decision;
+    for (int i = 0; i < 20'000; ++i) {
+      decide(bench.around(), plain_ask(), {}, at(now), rng, decision);
+      BOOST_REQUIRE(decision.planned);
+      for (const Candidate& c : decision.considered()) seen[c.engine.at()] += c.draws;
+    }
+    return seen;
+  };
+  const std::vector<double> fresh = drawn(warn - 0.1), old = drawn(warn + 0.1);
+  BOOST_TEST(fresh[2] + fresh[3] == 0);
+  BOOST_TEST(chi_square(old, {0.375, 0.375, 0.125, 0.125}) < chi_square_limit(3));
+}
+
 BOOST_AUTO_TEST_CASE(without_a_plan_draws_are_even_and_ramped_engines_get_less) {
   Fleet fleet;
   fleet.engines(6).request_class("t", Criticality::standard);

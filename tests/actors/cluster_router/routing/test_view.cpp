@@ -153,8 +153,11 @@ BOOST_AUTO_TEST_CASE(what_an_engine_does_not_say_is_unknown) {
 BOOST_AUTO_TEST_CASE(a_plan_past_its_age_is_not_followed) {
   Fleet fleet = three();
   const auto view = fleet.view();
-  BOOST_TEST(view->plan_in_force(at(59.9)));
-  BOOST_TEST(!view->plan_in_force(at(60.1)));
+  const policy::Stale& stale = fleet.policy.stale;
+  BOOST_TEST(view->plan_fresh(at(to_seconds(stale.snapshot_warn) - 0.1)));
+  BOOST_TEST(!view->plan_fresh(at(to_seconds(stale.snapshot_warn) + 0.1)));
+  BOOST_TEST(view->plan_in_force(at(to_seconds(stale.snapshot_degrade) - 0.1)));
+  BOOST_TEST(!view->plan_in_force(at(to_seconds(stale.snapshot_degrade) + 0.1)));
 }
 
 BOOST_AUTO_TEST_CASE(engines_are_found_by_name_and_a_table_without_this_cluster_is_refused) {
