@@ -1,5 +1,6 @@
 """What is done to a fleet, and how it is made whole again."""
 
+import collections
 import contextlib
 import json
 import os
@@ -16,7 +17,7 @@ import faulty_solver
 from apart import Apart
 from bus_watch import BusWatch
 from fleet import Fleet, wait_for
-from load import Load, chat, unlike
+from load import Answer, Load, bad, chat, unlike
 from member import Keys, Member, place_of
 
 OPTIMIZERS = ["optimizer-1", "optimizer-2"]
@@ -231,6 +232,18 @@ def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] 
         return chat(urls[n % len(urls)], models[n // len(urls) % len(models)], unlike(n + 1_000_000 * seed), tokens, stream=stream)
     rig.loads.append(Load(send, rate_per_s, seed))
     return rig.loads[-1]
+
+
+def failed(answers: list[Answer]) -> list[Answer]:
+    """Those without a whole answer; printed by cause."""
+    found = bad(answers)
+    print(collections.Counter((a.status, a.reason, a.error, a.attempts, a.engine, bool(a.chunk_times)) for a in found))
+    return found
+
+
+def overloaded(lost: list[Answer]) -> bool:
+    """Whether these were all refused as more than the fleet can do: a machine short of CPU makes its engines slow."""
+    return bool(lost) and all(a.reason in ("shed_by_plan", "shed_by_limit", "queue_full", "queue_timeout") for a in lost)
 
 
 def cpu_seconds(pid: int) -> float:

@@ -3,7 +3,7 @@
 import collections
 import time
 
-from faults import client_load
+from faults import client_load, failed
 from fleet import wait_for
 from load import bad
 from watch import swing
@@ -55,7 +55,7 @@ def test_engine_hung_and_slow(rig, figures, seed):
         rig.engine_fault(engine)
     answers = load.stop()
     rig.bus.heard_out(*rig.bus.routers)
-    figures("failed requests", len(bad(answers)), most=0, exact=True)
+    figures("failed requests", len(failed(answers)), most=0, exact=True)
     figures("hung: noticed", noticed, "s", most=1)
     for engine, what in (("w1", "hung"), ("w3", "10x slow")):
         before, after = rig.bus.sent(engine, began + 1, hung), rig.bus.sent(engine, slow + 5, ended)

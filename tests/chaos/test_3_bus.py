@@ -7,9 +7,8 @@ import socket
 import threading
 import time
 
-from faults import client_load
+from faults import client_load, failed
 from fleet import resident_bytes
-from load import bad
 from member import KINDS, Member, incarnation_after, keys_of, place_of, shout, stranger
 
 FORWARDERS = ["bus-1", "bus-2"]
@@ -171,7 +170,7 @@ def test_monitor_lies(rig, figures, size, seed):
     liar.close()
     rig.bring_back(["monitor", "monitor-2"])
     figures("requests", len(answers))
-    figures("failed requests", len(bad(answers)), most=0, exact=True)
+    figures("failed requests", len(failed(answers)), most=0, exact=True)
     assert beside > 0.2, "while an honest monitor vouches for them the engines stay in the plan"
     figures("engines that a lying monitor alone can take out of the plan",
             max(sum(sum(rig.bus.weight_rows(s, e)) == 0 for e in rig.bus.engines) for s in alone),

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from apart import Apart
-from faults import ATTEMPTS, OPTIMIZERS, client_load
+from faults import ATTEMPTS, OPTIMIZERS, client_load, failed
 from fleet import wait_for
 from load import bad, chat
 
@@ -224,4 +224,4 @@ def test_writes_fail(rig, figures, seed):
     rig.mend()
     rig.bus.alert("term-not-kept", since, raised=False, author=standby)
     figures("a leader whose term is not durable, after", led, "s", most=10)
-    figures("failed requests", len(bad(answers)), most=0, exact=True)
+    figures("failed requests", len(failed(answers)), most=0, exact=True)

@@ -10,9 +10,8 @@ import signal
 import time
 
 from apart import Apart
-from faults import client_load
+from faults import client_load, failed
 from fleet import find_binary, wait_for
-from load import bad
 
 # As docs/operations.md advises: forwarders one by one, of each pair one at a time.
 CONTROL_PLANE = [["bus-1"], ["bus-2"], ["keeper", "monitor", "proxy-east", "optimizer-1"], ["monitor-2", "proxy-west", "optimizer-2"]]
@@ -76,4 +75,4 @@ def test_everything_is_replaced(rig, figures, seed):
     figures("processes replaced", len(lives))
     figures("took", time.monotonic() - began, "s")
     figures("requests", len(answers))
-    figures("failed requests", len(bad(answers)), most=0, exact=True)
+    figures("failed requests", len(failed(answers)), most=0, exact=True)
