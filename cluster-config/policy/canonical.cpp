@@ -138,6 +138,7 @@ class Writer {
   void numbers() {
     std::string_view clause, group;
     for (const Knob& knob : knobs()) {
+      if (knob.later && knob.get(p_) == knob.get(CompiledPolicy{})) continue;
       if (knob.clause != clause) {
         finish(clause);
         clause = knob.clause, group = {};

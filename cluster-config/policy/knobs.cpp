@@ -54,6 +54,10 @@ constexpr Knob knob(std::string_view clause, std::string_view group, std::string
           get_field<Part, Field>,
           set_field<Part, Field>};
 }
+constexpr Knob later(Knob knob) {
+  knob.later = true;
+  return knob;
+}
 template <FailureKind Kind>
 constexpr Knob penalty(std::string_view word, std::string_view sentence) {
   return {"penalty", "", word, factor, 0.001, 1, "", sentence, get_factor<Kind>, set_factor<Kind>};
@@ -135,8 +139,9 @@ constexpr std::array table{
     knob<&P::queue, &Queue::retry_after_high>("queue", "retry_after", "to", time, 0, 600, "",
                                               "greatest Retry-After of a refusal"),
 
-    knob<&P::cache, &Cache::group_memory>("cache", "", "groups", share, 0, 1, "of memory",
-                                          "what hot prefix groups that a plan places may hold of an engine"),
+    later(knob<&P::cache, &Cache::group_memory>(
+        "cache", "", "groups", share, 0, 1, "of memory",
+        "what hot prefix groups that a plan places may hold of an engine")),
 
     knob<&P::routing, &Routing::eta>("routing", "", "eta", factor, 0, 100, "",
                                      "price of the engine time that a request adds"),

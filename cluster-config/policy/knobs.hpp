@@ -21,6 +21,9 @@ struct Knob {
   std::string_view sentence;
   double (*get)(const CompiledPolicy&);
   void (*set)(CompiledPolicy&, double);
+  /// Came after the first version: not in the canonical text while it has its default, so that processes of the version
+  /// before, which do not know it, find the same hash of a policy that does not use it.
+  bool later = false;
 };
 
 /// Words of a clause that state what is always so ("before first_byte").

@@ -47,13 +47,19 @@ void Machine::answer_orders(const Status& taken, Effects& effects) {
 Status Machine::take(std::string text, bool keep, Instant now, Effects& effects) {
   const auto compiled = policy::compile_text(text, options_.file);
   if (!compiled) return refuse(compiled.error().text(), now, effects);
-  alerts_.clear(refused_alert, effects);
-  if (in_force_ && in_force_->text == text) return {};
   const policy::CompiledPolicy& p = *compiled;
+  std::string whole = policy::canonical_text(p);
+  if (whole.size() > policy::max_policy_bytes)
+    return refuse(fmt::format("with every number said it has {} bytes, of {}", whole.size(),
+                              policy::max_policy_bytes),
+                  now, effects);
+  alerts_.clear(refused_alert, effects);
+  if (in_force_ && source_ == text) return {};
   effects.note("policy_in_force",
                fmt::format("policy {} version {}, hash {}", p.name, p.version, p.hash.brief()));
   if (keep) effects.persist.push_back({std::string(kept_name), text});
-  in_force_ = schema::Policy{p.name, static_cast<std::uint32_t>(p.version), p.hash, std::move(text)};
+  source_ = std::move(text);
+  in_force_ = schema::Policy{p.name, static_cast<std::uint32_t>(p.version), p.hash, std::move(whole)};
   say_policy(now, effects);
   return {};
 }
