@@ -265,7 +265,7 @@ def test_two_thousand_engines_are_shown_in_little_time(busy, open_page, big):
         page = open_page(console.url)
         page.wait_for_selector("canvas.grid", timeout=60_000)
         session = page.context.new_cdp_session(page)
-        session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})  # the thread's own time: others' load does not count
+        session.send("Performance.setTimeDomain", {"timeDomain": "threadTicks"})  # the thread's own time: others' load counts for less
         session.send("Performance.enable")
         page.evaluate("signalbox.durations.length = 0")
         before = task_s(session)
@@ -274,7 +274,7 @@ def test_two_thousand_engines_are_shown_in_little_time(busy, open_page, big):
         each_ms = 1e3 * (task_s(session) - before) / len(spent)
         p95_ms = spent[int(0.95 * (len(spent) - 1))]
         print(f"{len(spent)} updates: drawing takes {p95_ms:.1f} ms (95th percentile), the main thread's own time {each_ms:.1f} ms each")
-        assert each_ms < 50
+        assert each_ms < size("console_task_ms")
         assert p95_ms < size("console_update_ms")
         shot(page, "big-overview")
         page.keyboard.press("2")
