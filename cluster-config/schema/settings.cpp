@@ -102,10 +102,10 @@ constexpr std::array setting_rows{
     Setting{
         "router", "recent_decisions", T::integer, "", "8192", false, 100, 1e8, "",
         "Of the latest decisions, those that are kept in memory with every candidate; about 500 bytes each."},
-    Setting{"router", "continuation", T::integer, "MiB", "64", false, 0, 1e5, "",
-            "Memory for requests and answers of streams that the policy lets go on at another engine; who "
-            "finds none "
-            "free is not continued."},
+    Setting{
+        "router", "continuation", T::integer, "MiB", "64", false, 0, 1e5, "",
+        "Memory for requests and answers of streams that the policy lets go on at another engine, shared out "
+        "evenly among the event loops; who finds none free in its loop is not continued."},
     Setting{"router", "published", T::number, "decisions/s", "100", false, 0, 1e5, "",
             "Decisions said on the bus while somebody listens, at most."},
     Setting{"router", "drain_grace", T::duration, "s", "30s", false, 0, 3600, "",

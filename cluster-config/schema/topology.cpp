@@ -59,11 +59,12 @@ std::string summary(const Config& c) {
       duration_text(c.intervals.share), duration_text(c.intervals.keep_alive),
       duration_text(c.intervals.watchdog));
   const Router& r = c.router;
-  put("router body_limit {} connections {} decisions {} {} continuation {} published {} drain_grace {} tls "
+  put("router body_limit {} connections {} loops {} decisions {} {} continuation {} published {} drain_grace "
+      "{} tls "
       "{} head {} body {} "
       "idle {} stall {} cors {} keys {}",
-      r.body_limit_mib, r.connections, r.decisions, r.recent_decisions, r.continuation_mib, r.published,
-      duration_text(r.drain_grace), !r.tls_certificate.empty(), duration_text(r.head_timeout),
+      r.body_limit_mib, r.connections, r.loops, r.decisions, r.recent_decisions, r.continuation_mib,
+      r.published, duration_text(r.drain_grace), !r.tls_certificate.empty(), duration_text(r.head_timeout),
       duration_text(r.body_timeout), duration_text(r.idle_timeout), duration_text(r.stall_timeout),
       fmt::join(r.cors_origins, ","), !r.api_keys.empty());
   put("traces {} share {} limit {}", c.traces.endpoint, c.traces.share, c.traces.limit);
