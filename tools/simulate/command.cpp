@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "messages/base/enum_names.hpp"
 #include "messages/base/words.hpp"
 #include "tools/cli/exit.hpp"
 #include "tools/simulate/plot.hpp"
@@ -116,11 +117,8 @@ void set_up_simulate(CLI::App& command) {
       ->check(CLI::Range(1, 10000));
   command.add_option("--control", arguments->control, "who sets the weights, in place of the scenario's")
       ->check(CLI::IsMember({"optimizer", "feedback"}));
-  std::vector<std::string> rules;
-  for (std::size_t r = 0; r < enum_size<RoutingRule>; ++r)
-    rules.emplace_back(name_of(static_cast<RoutingRule>(r)));
   command.add_option("--rule", arguments->rule, "whose rule chooses engines, in place of the scenario's")
-      ->check(CLI::IsMember(rules));
+      ->check(CLI::IsMember(names_of<RoutingRule>()));
   command.add_option("--routers", arguments->routers, "so many routers in each cluster")
       ->check(CLI::Range(1, 64));
   command.add_option("--pace", arguments->pace, "loads come so many times as fast")

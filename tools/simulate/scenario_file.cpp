@@ -8,8 +8,8 @@
 #include <functional>
 
 #include "cluster-config/load/load.hpp"
-#include "messages/base/described.hpp"
 #include "messages/base/duration_text.hpp"
+#include "messages/base/enum_names.hpp"
 #include "messages/base/nearest.hpp"
 #include "messages/base/words.hpp"
 #include "tools/simulate/trace_file.hpp"
@@ -106,10 +106,7 @@ class Section {
 
 template <class E>
 std::string name_list() {
-  std::string out;
-  for (std::size_t k = 0; k < enum_size<E>; ++k)
-    out += fmt::format("{}{}", out.empty() ? "use one of " : ", ", name_of(static_cast<E>(k)));
-  return out;
+  return fmt::format("use one of {}", fmt::join(names_of<E>(), ", "));
 }
 
 /// One file being read.

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "messages/base/enum_names.hpp"
 #include "tools/cli/feed.hpp"
 #include "tools/cli/observer.hpp"
 #include "tools/observe/explain.hpp"
@@ -31,11 +32,7 @@ std::string title_of(const cli::Source& source) {
 
 }  // namespace
 
-std::vector<std::string> sort_names() {
-  std::vector<std::string> out;
-  for (std::size_t i = 0; i < enum_size<Sort>; ++i) out.emplace_back(name_of(static_cast<Sort>(i)));
-  return out;
-}
+std::vector<std::string> sort_names() { return names_of<Sort>(); }
 
 Status top(const TopOptions& options) {
   auto source = cli::open_source(options.source);
