@@ -21,6 +21,11 @@ constexpr std::string_view json = "application/json";
 Answer problem(int status, std::string_view text) { return {status, "text/plain", std::string(text) + "\n"}; }
 Answer too_late() { return problem(503, "the event loop did not answer in time"); }
 
+/// What it refers to has been replaced so often since that the loop no longer knows which engine that was; the file does.
+bool lacks_names(const schema::DecisionRecord& record) {
+  return record.engine.valid() && record.engine_name.empty();
+}
+
 /// From the loop's memory, else from the ring file.
 Answer explain(Gateways& gateways, const std::string& text, const std::string& ring_file) {
   const auto id = routing::parse_decision_id(text);
@@ -29,8 +34,10 @@ Answer explain(Gateways& gateways, const std::string& text, const std::string& r
   const auto record = gateways.ask(
       loop, [id](Gateway& g) { return g.dispatcher().record(*id, kit::monotonic_now()); }, question_limit);
   if (!record) return too_late();
-  if (!*record) {
+  if (!*record || lacks_names(**record)) {
     const auto found = RecordFile::find(ring_file, *id);
+    if (*record && (!found || !*found))
+      return {200, std::string(json), codec::to_json(schema::Message(**record)) + "\n"};
     if (!found)
       return problem(503, fmt::format("it is not in memory, and the ring file cannot be read: {}",
                                       found.error().text()));

@@ -97,11 +97,52 @@ def test_explain_tells_what_was_recorded(recorded):
             assert row["fate"] == fates[row["engine"]]
             assert abs(row["total_s"] - kept[row["engine"]]["total_s"]) <= 1e-6 * max(1.0, row["total_s"])
     assert compared >= 900, compared
-    for answer in random.Random(1).sample([a for a in answers if a.good and a.decision in records], 5):
+    known = [a for a in answers if a.good and a.decision in records]
+    for answer in [known[0], known[-1], *random.Random(1).sample(known, 5)]:
         live = json.loads(fleet.signalbox("explain", answer.decision, "--json").stdout)
         past = json.loads(fleet.signalbox("explain", answer.decision, "--json", "--recording", str(file), fleet=False).stdout)
-        for key in ("engine_name", "class_name", "candidates", "seed", "snapshot"):
+        for key in ("engine_name", "class_name", "model", "rule", "policy", "table", "seed", "status"):
             assert live[key] == past[key], key
+        assert live["snapshot"]["sequence"] == past["snapshot"]["sequence"]
+        if live["kept"] == "whole":
+            assert live["candidates"] == past["candidates"]
+        else:
+            filed_agrees(live["candidates"], past["candidates"])
+
+
+def test_explain_tells_why_the_plan_gave_these_weights(recorded):
+    """Out of a recording the very plan that the decision read; from a running fleet that one or its successor, and which."""
+    fleet, file, answers = recorded
+    names = [engine["name"] for engine in fleet.config["engine"]]
+    answer = [a for a in answers if a.good][-1]
+    past = json.loads(fleet.signalbox("explain", answer.decision, "--json", "--recording", str(file), fleet=False).stdout)
+    reasons, version = past["reasons"], past["snapshot"]
+    read = f'{version["term"]["counter"]}@{version["term"]["optimizer"]}.{version["sequence"]}'
+    assert [reasons["plan"][0][key] for key in ("read", "shown")] == [read, read]
+    assert {row["class"] for row in reasons["weights"] + reasons["not_used"]} == {past["class_name"]}
+    weights = {row["engine"]: row["weight"] for row in reasons["weights"]}
+    assert weights and weights == {names[row["engine"]]: pytest.approx(row["weight"]) for row in past["candidates"] if row["weight"] > 0}
+    assert {row["engine"] for row in reasons["price"]} >= set(weights)
+    assert all(row["sentence"] for row in reasons["price"] + reasons["not_used"])
+    live = json.loads(fleet.signalbox("explain", answer.decision, "--json").stdout)["reasons"]
+    assert live["plan"][0]["read"] == read and live["weights"] and live["price"]
+    text = fleet.signalbox("explain", answer.decision).stdout
+    for title in ("candidates", "plan", "weights", "price", "not_used", "facts"):
+        assert f"\n{title}\n" in text, title
+
+
+def filed_agrees(filed: list[dict], whole: list[dict]) -> None:
+    """The ring file keeps the chosen candidate and the next best, their costs to three digits."""
+    assert filed[0]["fate"] == "chosen" and 1 <= len(filed) <= 2
+    rows = {row["engine"]: row for row in whole}
+    for row in filed:
+        of = rows[row["engine"]]
+        assert row["fate"] == of["fate"]
+        for part in ("network_s", "queue_s", "prefill_s", "decode_s", "price_s"):
+            assert row[part] == pytest.approx(of[part], rel=0.005, abs=1e-9), part
+    dearer = [row["total_s"] for row in whole if row["fate"] == "dearer"]
+    if len(filed) == 2 and dearer:
+        assert rows[filed[1]["engine"]]["total_s"] == pytest.approx(min(dearer), rel=0.005)
 
 
 def test_what_if(recorded):

@@ -14,14 +14,18 @@ std::string rule_text(policy::Rule rule, std::string_view class_name, int line) 
 
 namespace {
 
-void fill_context(schema::DecisionRecord& record, ClassIndex request_class, const PlanContext& context,
-                  Instant arrived) {
+void fill_names(schema::DecisionRecord& record, ClassIndex request_class, const PlanContext& context) {
   const policy::CompiledPolicy& policy = *context.policy;
   record.request_class = request_class;
   record.class_name = policy.at(request_class).name.str();
   record.model = policy.at(policy.at(request_class).model).name;
   record.policy = policy.hash;
   record.table = context.table->content;
+}
+
+void fill_context(schema::DecisionRecord& record, ClassIndex request_class, const PlanContext& context,
+                  Instant arrived) {
+  fill_names(record, request_class, context);
   if (context.snapshot == nullptr) return;
   record.snapshot = context.snapshot->version;
   record.snapshot_age = std::max(Duration::zero(), arrived - context.as_of);
@@ -115,18 +119,22 @@ std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const Deci
   record.snapshot.sequence = core->sequence;
 
   const PlanContext* plan = context(core->plan);
+  const PlanContext* named = plan != nullptr ? plan : context_of_names(core->names);
   const bool classed = core->request_class != UINT16_MAX;
   const ClassIndex request_class = classed ? ClassIndex(core->request_class) : ClassIndex{};
-  record.rule = rule_of(core->rule, plan == nullptr ? nullptr : plan->policy.get(), request_class);
+  record.rule = rule_of(core->rule, named == nullptr ? nullptr : named->policy.get(), request_class);
   if (!classed) return record;
   record.request_class = request_class;
-  if (plan != nullptr) fill_context(record, request_class, *plan, instant_at(record.arrived));
+  if (plan != nullptr)
+    fill_context(record, request_class, *plan, instant_at(record.arrived));
+  else if (named != nullptr)
+    fill_names(record, request_class, *named);
   for (std::size_t i = 0; i < std::min<std::size_t>(core->attempts, core->kept.size()); ++i)
     record.attempts.push_back(attempt_row(core->kept[i]));
   if (!record.attempts.empty()) {
     record.engine = engine_of(record.attempts);
-    if (plan != nullptr && record.engine.at() < plan->table->engines.size())
-      record.engine_name = plan->table->engines[record.engine.at()].name;
+    if (named != nullptr && record.engine.at() < named->table->engines.size())
+      record.engine_name = named->table->engines[record.engine.at()].name;
   }
   record.candidates = explain_recorded(*core, records.detail(sequence), plan);
   return record;

@@ -88,6 +88,7 @@ struct Dispatcher::State {
   void follow_cache(EngineIndex engine);
   void keep_context();
   const PlanContext* context(std::uint32_t number) const;
+  const PlanContext* context_of_names(std::uint32_t names) const;
   Batch drain(Instant now);
 
   // A request arrives, and leaves.
@@ -197,6 +198,7 @@ struct Dispatcher::State {
   std::unique_ptr<PlainQueue<FiledRecord>> filing;  ///< null: nothing is filed
   Publishing publishing;
   std::deque<PlanContext> contexts;  ///< the latest plans, for explanations
+  std::size_t context_bytes = 0;
 
   std::deque<OpenRequest> requests;
   std::vector<std::uint32_t> free_slots;

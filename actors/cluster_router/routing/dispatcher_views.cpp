@@ -12,7 +12,9 @@ namespace signalbox::routing {
 
 namespace {
 
+/// So many of the latest plans are kept, and more as long as they take no more than this: a small fleet's of an hour.
 constexpr std::size_t kept_contexts = 32;
+constexpr std::size_t kept_context_bytes = 8u << 20;
 /// The cache index is this deep in units of the engine's KV memory: shallower loses hits, deeper gains nothing.
 constexpr double depth_in_kv = 1.5;
 /// An engine whose KV memory nobody declared.
@@ -28,6 +30,21 @@ std::vector<Index> match_names(const Rows* before, const Rows& after) {
   for (std::size_t i = 0; i < after.size(); ++i)
     if (const auto found = old.find(after[i].name.str()); found != old.end()) from[i] = found->second;
   return from;
+}
+
+template <class... Rows>
+std::size_t bytes_of(const std::vector<Rows>&... rows) {
+  return (0 + ... + (rows.size() * sizeof(Rows)));
+}
+
+std::size_t bytes_of(const PlanContext& context) {
+  std::size_t out = sizeof context + bytes_of(context.states);
+  for (const ClassTable& table : context.tables->classes)
+    out += sizeof table + context.states.size() / 4 + table.engines.size() * (sizeof(EngineIndex) + 2 * 8);
+  if (const auto* s = context.snapshot.get())
+    out += sizeof *s + bytes_of(s->weights, s->admits, s->allowed, s->prices, s->runners_up, s->covers,
+                                s->costs, s->groups, s->limits);
+  return out;
 }
 
 template <class Index>
@@ -200,13 +217,25 @@ void Dispatcher::State::keep_context() {
   context.tables = view->plan;
   context.as_of = view->as_of;
   for (const EngineFacts& facts : view->engines) context.states.push_back(facts.state);
+  context_bytes += bytes_of(context);
   contexts.push_back(std::move(context));
-  if (contexts.size() > kept_contexts) contexts.pop_front();
+  while (contexts.size() > kept_contexts && context_bytes > kept_context_bytes) {
+    context_bytes -= bytes_of(contexts.front());
+    contexts.pop_front();
+  }
 }
 
 const PlanContext* Dispatcher::State::context(std::uint32_t number) const {
-  const auto found = std::ranges::find(contexts, number, &PlanContext::number);
-  return found == contexts.end() ? nullptr : &*found;
+  if (contexts.empty() || number < contexts.front().number) return nullptr;
+  const std::size_t at = number - contexts.front().number;
+  return at < contexts.size() ? &contexts[at] : nullptr;
+}
+
+/// The latest plan whose rows had the same names.
+const PlanContext* Dispatcher::State::context_of_names(std::uint32_t names) const {
+  const auto found =
+      std::find_if(contexts.rbegin(), contexts.rend(), [&](const auto& c) { return c.names == names; });
+  return found == contexts.rend() ? nullptr : &*found;
 }
 
 Batch Dispatcher::State::drain(Instant now) {

@@ -326,6 +326,35 @@ BOOST_AUTO_TEST_CASE(a_decision_is_explained_with_the_fate_of_every_engine) {
   BOOST_TEST(!d.record({begun.decision.life, 99}, at(2)).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(a_decision_outlives_the_plans_that_are_kept) {
+  Simple fleet(4);
+  fleet.weights(ClassIndex(0), {0.5, 0.3, 0.2});
+  Dispatcher d = fleet.start();
+  const Begun begun = d.begin(request("t"), at(1));
+  const EngineIndex engine = as<Forward>(begun.verdict).engine;
+  d.finished(begun.ticket, AttemptEnd::succeeded, {}, at(2));
+  const auto whole = d.record(begun.decision, at(2));
+  BOOST_REQUIRE(whole.has_value());
+  for (int i = 0; i < 100; ++i) d.adopt(fleet.view(), at(3));
+  const auto soon = d.record(begun.decision, at(3));
+  BOOST_REQUIRE(soon.has_value());
+  BOOST_REQUIRE(soon->candidates.size() == 4u);
+  BOOST_TEST(soon->candidates[0].weight == whole->candidates[0].weight);
+
+  for (int i = 0; i < 20'000; ++i) d.adopt(fleet.view(), at(4));  // far more than are kept
+  const auto later = d.record(begun.decision, at(5));
+  BOOST_REQUIRE(later.has_value());
+  BOOST_TEST(later->engine_name == fleet.view()->table->engines[engine.at()].name);
+  BOOST_TEST(later->class_name == "t");
+  BOOST_TEST(later->rule == whole->rule);
+  BOOST_TEST((later->policy == whole->policy && later->table == whole->table));
+  BOOST_TEST(later->snapshot.sequence == whole->snapshot.sequence);
+  BOOST_REQUIRE(!later->candidates.empty());
+  BOOST_TEST(whole->candidates[0].weight > 0);
+  BOOST_TEST(later->candidates[0].weight == 0);  // what the plan said is not known
+  BOOST_TEST(later->candidates[0].total_s == whole->candidates[0].total_s);
+}
+
 BOOST_AUTO_TEST_CASE(what_would_be_decided_changes_nothing_and_is_what_is_then_decided) {
   Simple fleet(6);
   fleet.weights(ClassIndex(0), {0.1, 0.1, 0.2, 0.2, 0.2, 0.2});
