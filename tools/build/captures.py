@@ -22,7 +22,7 @@ from screen import Screen  # noqa: E402
 
 PAGE = ROOT / "docs" / "operations.md"
 BLOCK = re.compile(r"<!-- capture (screen )?(\S+): (.*?) -->\n(.*?)<!-- end -->", re.DOTALL)
-MOST_LINES = 40
+MOST_LINES = 60
 
 
 def capture(fleet: Fleet, screen: str, size: str, command: str, decision: str) -> str:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tools/fleet_view/status.hpp"
 
@@ -269,6 +270,26 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
   }
   if (engine.empty() && only.empty()) return {weights};
   return {weights, price, lost, limits, costs, change};
+}
+
+std::vector<Table> show_reasons(const FleetView& view, const ClusterName& cluster,
+                                const std::string& class_name) {
+  std::vector<Table> out = show_weights(view, {}, {}, cluster);
+  std::erase_if(out, [](const Table& table) { return table.name == "costs" || table.name == "change"; });
+  std::set<Cell> engines;
+  for (Table& table : out) {
+    const auto by_class = std::ranges::find(table.columns, "class", &Column::name);
+    const auto by_engine = std::ranges::find(table.columns, "engine", &Column::name);
+    if (by_class == table.columns.end()) continue;
+    const auto c = static_cast<std::size_t>(by_class - table.columns.begin());
+    const auto e = static_cast<std::size_t>(by_engine - table.columns.begin());
+    std::erase_if(table.rows, [&](const auto& row) { return row[c] != cell(class_name); });
+    for (const auto& row : table.rows) engines.insert(row[e]);
+  }
+  for (Table& table : out)
+    if (table.name == "price")
+      std::erase_if(table.rows, [&](const auto& row) { return !engines.contains(row[1]); });
+  return out;
 }
 
 std::vector<Table> show_calibration(const FleetView& view, Instant now) {

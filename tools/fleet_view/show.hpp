@@ -22,6 +22,9 @@ std::vector<Table> show_routers(const FleetView& view, Instant now);
 /// plan's cost by parts, and what changed since the last plan and why.
 std::vector<Table> show_weights(const FleetView& view, Instant now, const EngineName& engine,
                                 const ClusterName& only = {});
+/// Of these, what concerns one class in one cluster: its weights, the prices of the engines in question, what was not used, limits.
+std::vector<Table> show_reasons(const FleetView& view, const ClusterName& cluster,
+                                const std::string& class_name);
 /// The policy in force and its classes.
 std::vector<Table> show_policy(const FleetView& view, Instant now);
 /// Every process that beats.

@@ -12,6 +12,8 @@
 
 #include "actors/cluster_router/records/record_file.hpp"
 #include "messages/codec/codec.hpp"
+#include "tools/cli/observer.hpp"
+#include "tools/fleet_view/show.hpp"
 #include "tools/observe/record_text.hpp"
 #include "tools/observe/what_if.hpp"
 
@@ -139,35 +141,13 @@ Result<std::string> hear_record(const cli::Source& source, const std::string& de
   return found;
 }
 
-std::vector<std::string> engine_names(const cli::Source& source) {
-  std::vector<std::string> out;
-  for (const auto& engine : source.fleet.config.engines) out.push_back(engine.name.str());
-  return out;
-}
+/// A record of a ring file as JSON, with the names of the engines that its rows index.
+struct RingRecord {
+  std::string json;
+  std::vector<std::string> engines;
+};
 
-Status print(const ExplainOptions& options, const std::string& json, const std::optional<FoundInputs>& inputs,
-             const std::vector<std::string>& names, const std::vector<WhatIf>& changes) {
-  if (changes.empty()) {
-    const auto text = options.json ? Result<std::string>(json + "\n") : record_as_text(json, names);
-    if (!text) return tl::unexpected(text.error());
-    fmt::print("{}", *text);
-    return {};
-  }
-  const auto answer = answer_what_if(json, inputs, names, changes);
-  if (!answer) return tl::unexpected(answer.error());
-  fmt::print("{}", options.json ? as_json(*answer) : as_text(*answer));
-  return {};
-}
-
-}  // namespace
-
-Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest) {
-  const auto decision = clean(text);
-  if (!decision) return tl::unexpected(decision.error());
-  if (source.recording) return read_record(source.fleet.file, *decision);
-  return source.replayed ? hear_record(source, *decision, longest) : ask_routers(source, *decision, longest);
-}
-
+/// Errors: not_found, io, invalid.
 Result<RingRecord> find_in_ring(const std::string& file, const std::string& text) {
   const auto decision = clean(text);
   if (!decision) return tl::unexpected(decision.error());
@@ -185,6 +165,89 @@ Result<RingRecord> find_in_ring(const std::string& file, const std::string& text
   return RingRecord{
       codec::to_json(schema::Message(routing::as_message((*found)->record, names ? &*names : nullptr))),
       names ? names->engines : std::vector<std::string>()};
+}
+
+/// The view that holds the plan of that version, or else the plan in force; nothing if nobody tells.
+std::optional<fleet_view::FleetView> view_of_plan(const cli::Source& source, const PlanOfRecord& plan,
+                                                  Duration longest) {
+  const auto knows = [&](const fleet_view::FleetView& view) {
+    return view.compiled && view.newest_table() != nullptr && view.snapshots.contains(plan.cluster);
+  };
+  if (!source.recording) {
+    auto view = cli::observe(source.fleet, {"policy/", "fleet/", fmt::format("snapshot/{}/", plan.cluster)},
+                             longest, knows);
+    return view && knows(*view) ? std::optional(std::move(*view)) : std::nullopt;
+  }
+  fleet_view::FleetView view;
+  const std::uint64_t kinds = recording::kind_bit(schema::Policy::info.kind) |
+                              recording::kind_bit(schema::FleetTable::info.kind) |
+                              recording::kind_bit(schema::RoutingSnapshot::info.kind);
+  const Status read = read_recording(source.fleet.file, kinds, [&](const schema::Delivery& d) {
+    view.on(d, {});
+    const auto heard = view.snapshots.find(plan.cluster);
+    return heard != view.snapshots.end() && fmt::format("{}", heard->second.message.version) == plan.version;
+  });
+  return read && knows(view) ? std::optional(std::move(view)) : std::nullopt;
+}
+
+/// Why the plan gave the decision's class its weights: tables, the plan's version first. None if that is not known.
+std::vector<fleet_view::Table> reasons_of(const cli::Source& source, const std::string& json,
+                                          Duration longest) {
+  const auto plan = plan_of_record(json);
+  if (!plan || plan->version.empty() || plan->class_name.empty() || source.replayed) return {};
+  const auto view = view_of_plan(source, *plan, longest);
+  if (!view) return {};
+  const std::string version = fmt::format("{}", view->snapshots.at(plan->cluster).message.version);
+  std::vector<fleet_view::Table> out = fleet_view::show_reasons(*view, plan->cluster, plan->class_name);
+  fleet_view::Table head{"plan", {{"read"}, {"shown"}, {"sentence"}}, {}};
+  head.rows.push_back(
+      {plan->version, version,
+       std::string(version == plan->version
+                       ? "the plan that the decision read"
+                       : "the plan that the decision read was replaced: this one is in force")});
+  out.insert(out.begin(), std::move(head));
+  return out;
+}
+
+std::string with_reasons(std::string json, const std::vector<fleet_view::Table>& reasons) {
+  const auto end = json.rfind('}');
+  if (reasons.empty() || end == std::string::npos) return json + "\n";
+  std::string tables = fleet_view::as_json(reasons);
+  while (tables.ends_with('\n')) tables.pop_back();
+  return json.substr(0, end) + ",\"reasons\":" + tables + "}\n";
+}
+
+std::vector<std::string> engine_names(const cli::Source& source) {
+  std::vector<std::string> out;
+  for (const auto& engine : source.fleet.config.engines) out.push_back(engine.name.str());
+  return out;
+}
+
+Status print_record(const ExplainOptions& options, const std::string& json,
+                    const std::vector<std::string>& names, const std::vector<fleet_view::Table>& reasons) {
+  const auto text =
+      options.json ? Result<std::string>(with_reasons(json, reasons)) : record_as_text(json, names, reasons);
+  if (!text) return tl::unexpected(text.error());
+  fmt::print("{}", *text);
+  return {};
+}
+
+Status print_what_if(const ExplainOptions& options, const std::string& json,
+                     const std::optional<FoundInputs>& inputs, const std::vector<std::string>& names,
+                     const std::vector<WhatIf>& changes) {
+  const auto answer = answer_what_if(json, inputs, names, changes);
+  if (!answer) return tl::unexpected(answer.error());
+  fmt::print("{}", options.json ? as_json(*answer) : as_text(*answer));
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest) {
+  const auto decision = clean(text);
+  if (!decision) return tl::unexpected(decision.error());
+  if (source.recording) return read_record(source.fleet.file, *decision);
+  return source.replayed ? hear_record(source, *decision, longest) : ask_routers(source, *decision, longest);
 }
 
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest) {
@@ -228,14 +291,17 @@ Status explain(const ExplainOptions& options) {
       return invalid("--ring excludes --recording and --bus", {}, "give one of them");
     const auto found = find_in_ring(options.ring, options.decision);
     if (!found) return tl::unexpected(found.error());
-    return print(options, found->json, std::nullopt, found->engines, changes);
+    if (!changes.empty()) return print_what_if(options, found->json, std::nullopt, found->engines, changes);
+    return print_record(options, found->json, found->engines, {});
   }
   const auto source = cli::open_source(options.source);
   if (!source) return tl::unexpected(source.error());
   const auto json = find_record(*source, options.decision, from_seconds(options.wait_s));
   if (!json) return tl::unexpected(json.error());
-  return print(options, *json, changes.empty() ? std::nullopt : find_inputs(*source, options.decision),
-               engine_names(*source), changes);
+  const auto names = engine_names(*source);
+  if (!changes.empty())
+    return print_what_if(options, *json, find_inputs(*source, options.decision), names, changes);
+  return print_record(options, *json, names, reasons_of(*source, *json, from_seconds(options.wait_s)));
 }
 
 }  // namespace signalbox::observe

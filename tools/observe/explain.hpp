@@ -26,12 +26,6 @@ Status explain(const ExplainOptions& options);
 /// The record of the decision whose id `text` is, perhaps with what surrounds it in a header, as JSON: from the routers' operator ports, from a recording, or, on the bus of a replay, as it is said
 /// within `longest`. Errors: unavailable, not_found.
 Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest);
-/// Likewise out of a ring file, with the names of the engines that its rows index. Errors: not_found, io, invalid.
-struct RingRecord {
-  std::string json;
-  std::vector<std::string> engines;
-};
-Result<RingRecord> find_in_ring(const std::string& file, const std::string& text);
 /// The record in words. Errors: as find_record().
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest);
 

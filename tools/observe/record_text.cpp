@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <simdjson.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <set>
 
@@ -37,6 +39,16 @@ std::vector<dom::object> rows_of(const dom::object& record, std::string_view key
   return out;
 }
 
+/// "1@optimizer-1.5"; nothing where no snapshot was in force.
+std::string version_of(const dom::object& record) {
+  dom::object snapshot, term;
+  if (record["snapshot"].get(snapshot) != simdjson::SUCCESS ||
+      number_of(snapshot, "sequence").value_or(0) == 0 || snapshot["term"].get(term) != simdjson::SUCCESS)
+    return {};
+  return fmt::format("{:.0f}@{}.{:.0f}", number_of(term, "counter").value_or(0), text_of(term, "optimizer"),
+                     number_of(snapshot, "sequence").value_or(0));
+}
+
 Cell cell_of(const dom::element& value) {
   switch (value.type()) {
     case dom::element_type::STRING: return std::string(std::string_view(value));
@@ -55,10 +67,11 @@ class Writer {
       : record_(record), engines_(engines), candidates_(rows_of(record, "candidates")) {}
 
   std::string text() const { return sentence(); }
-  std::string run() const {
-    std::string out = sentence() + "\n" + what_is_known() + "\n";
-    out += fleet_view::as_text({candidates(), fates(), attempts(), facts()});
-    return out;
+  std::string run(const std::vector<Table>& reasons) const {
+    std::vector<Table> tables{candidates(), fates(), attempts()};
+    tables.insert(tables.end(), reasons.begin(), reasons.end());
+    tables.push_back(facts());
+    return sentence() + "\n" + what_is_known() + "\n" + fleet_view::as_text(tables);
   }
 
  private:
@@ -66,7 +79,11 @@ class Writer {
 
   /// Of a record that is not whole: what it lacks, and when that was.
   std::string what_is_known() const {
-    if (!filed()) return {};
+    if (!filed())
+      return plan_is_gone()
+                 ? "The plan that was in force is no longer kept: its weights, and why other engines were no "
+                   "candidates, are not known.\n"
+                 : "";
     std::string out = fmt::format("Known {}.", sentence_of(schema::RecordKept::filed));
     if (const auto wall = number_of(record_, "arrived_wall_s"); wall && *wall > 0)
       out += fmt::format(" It arrived at {:%Y-%m-%d %H:%M:%S} UTC.",
@@ -75,6 +92,9 @@ class Writer {
       out += " Which class and engines its numbers stand for is no longer known.";
     return out + "\n";
   }
+
+  /// The router knows the number of the snapshot, but not whose it was.
+  bool plan_is_gone() const { return version_of(record_).find("@.") != std::string::npos; }
 
   std::string name_of_engine(const dom::object& row) const {
     const auto index = number_of(row, "engine");
@@ -154,10 +174,16 @@ class Writer {
       const bool priced =
           fate == CandidateFate::chosen || fate == CandidateFate::dearer || fate == CandidateFate::kv_full;
       for (std::size_t c = 2; c < table.columns.size(); ++c)
-        cells.push_back(priced ? fleet_view::maybe(number_of(row, table.columns[c].name)) : Cell());
+        cells.push_back(cell_of(row, table.columns[c].name, priced));
       table.rows.push_back(std::move(cells));
     }
     return table;
+  }
+
+  /// Of an engine that was not priced only the plan's weight is known, if it had one.
+  static Cell cell_of(const dom::object& row, std::string_view column, bool priced) {
+    const auto number = number_of(row, column);
+    return priced || (column == "weight" && number > 0) ? fleet_view::maybe(number) : Cell();
   }
 
   /// What the fates in the table above mean.
@@ -185,10 +211,15 @@ class Writer {
     return table;
   }
 
+  /// What was not said before; rows of engines and classes mean nothing to people.
   Table facts() const {
+    constexpr std::array elsewhere{"candidates", "attempts", "class", "engine", "kept", "arrived_wall_s"};
     Table table{"facts", {{"fact"}, {"value", 4}}, {}};
-    for (const auto& [key, value] : record_)
-      if (key != "candidates" && key != "attempts") table.rows.push_back({std::string(key), cell_of(value)});
+    for (const auto& [key, value] : record_) {
+      if (std::ranges::find(elsewhere, key) != elsewhere.end()) continue;
+      table.rows.push_back(
+          {std::string(key), key == "snapshot" ? Cell(version_of(record_)) : observe::cell_of(value)});
+    }
     return table;
   }
 
@@ -208,12 +239,23 @@ Result<std::string> with_record(const std::string& json, F&& write) {
 
 }  // namespace
 
-Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines) {
-  return with_record(json, [&](const dom::object& record) { return Writer(record, engines).run(); });
+Result<std::string> record_as_text(const std::string& json, const std::vector<std::string>& engines,
+                                   const std::vector<fleet_view::Table>& reasons) {
+  return with_record(json, [&](const dom::object& record) { return Writer(record, engines).run(reasons); });
 }
 
 Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines) {
   return with_record(json, [&](const dom::object& record) { return Writer(record, engines).text(); });
+}
+
+Result<PlanOfRecord> plan_of_record(const std::string& json) {
+  PlanOfRecord out;
+  const auto read = with_record(json, [&](const dom::object& record) -> Result<std::string> {
+    out = {ClusterName(text_of(record, "cluster")), text_of(record, "class_name"), version_of(record)};
+    return std::string();
+  });
+  if (!read) return tl::unexpected(read.error());
+  return out;
 }
 
 std::vector<fleet_view::Column> cost_columns() {

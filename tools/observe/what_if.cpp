@@ -261,10 +261,15 @@ Result<WhatIfAnswer> from_candidates(const std::string& record, const std::vecto
 
 fleet_view::Table table_of(const WhatIfAnswer& answer) {
   fleet_view::Table out{"candidates", cost_columns(), {}};
-  for (const auto& row : answer.candidates)
-    out.rows.push_back({name_of_row(answer.engines, row.engine), fleet_view::cell(name_of(row.fate)),
-                        row.weight, row.penalty, row.network_s, row.queue_s, row.prefill_s, row.decode_s,
-                        row.price_s, row.total_s});
+  for (const auto& row : answer.candidates) {
+    std::vector<fleet_view::Cell> cells{name_of_row(answer.engines, row.engine),
+                                        fleet_view::cell(name_of(row.fate)),
+                                        row.weight > 0 ? fleet_view::cell(row.weight) : fleet_view::Cell()};
+    for (const double part :
+         {row.penalty, row.network_s, row.queue_s, row.prefill_s, row.decode_s, row.price_s, row.total_s})
+      cells.push_back(row.total_s > 0 ? fleet_view::cell(part) : fleet_view::Cell());
+    out.rows.push_back(std::move(cells));
+  }
   return out;
 }
 

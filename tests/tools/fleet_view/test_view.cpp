@@ -146,4 +146,14 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
   BOOST_CHECK(show_weights(view, at(1s), EngineName("e1")).front().rows.empty());
   BOOST_CHECK_EQUAL(show_weights(view, at(1s), {}, ClusterName("west")).size(), 6u);
   BOOST_CHECK(show_weights(view, at(1s), {}, ClusterName("east")).front().rows.empty());
+
+  const auto rows_for = [&](const char* request_class) {
+    std::string out;
+    for (const auto& table : show_reasons(view, ClusterName("west"), request_class))
+      out += table.name + " " + std::to_string(table.rows.size()) + "; ";
+    return out;
+  };
+  BOOST_CHECK_EQUAL(rows_for("#0"), "weights 1; price 1; not_used 0; limits 1; ");
+  BOOST_CHECK_EQUAL(rows_for("#2"), "weights 0; price 1; not_used 1; limits 0; ");
+  BOOST_CHECK_EQUAL(rows_for("#1"), "weights 0; price 0; not_used 0; limits 0; ");
 }

@@ -62,6 +62,24 @@ BOOST_AUTO_TEST_CASE(every_engine_is_named_with_its_fate_and_the_fates_are_expla
     BOOST_TEST(text.find(word) != std::string::npos, word);
 }
 
+BOOST_AUTO_TEST_CASE(a_plan_is_named_or_said_to_be_gone) {
+  DecisionRecord r = record();
+  r.cluster = ClusterName("east");
+  r.snapshot.term.counter = 2, r.snapshot.sequence = 5;
+  r.candidates[3].weight = 0.25;
+  BOOST_TEST(text_of(r).find("is no longer kept") != std::string::npos);
+  r.snapshot.term.optimizer = ProcessName("opt");
+  const std::string text = text_of(r);
+  BOOST_TEST(text.find("is no longer kept") == std::string::npos);
+  BOOST_TEST(text.find("2@opt.5") != std::string::npos);
+  BOOST_TEST(text.find("0.250        -") != std::string::npos);  // of who was not priced only the weight is known
+  const auto plan = observe::plan_of_record(codec::to_json(Message(r))).value();
+  BOOST_TEST(plan.cluster == ClusterName("east"));
+  BOOST_TEST(plan.class_name == "chat");
+  BOOST_TEST(plan.version == "2@opt.5");
+  BOOST_TEST(observe::plan_of_record(codec::to_json(Message(record()))).value().version == "");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_no_record_is_refused) {
   for (const char* bad : {"", "[1]", "{", "nonsense"})
     BOOST_TEST(!observe::record_as_text(bad, {}).has_value(), bad);
