@@ -50,10 +50,13 @@ def recorded(tmp_path_factory, request):
 
 
 def published(fleet) -> bool:
-    """Whether a decision is said on the bus."""
-    chat(fleet.url("router-east"), "m-large", "hello", 2)
-    done = fleet.signalbox("tap", "--json", "--message", "decision_inputs", "--count", "1", "--seconds", "1")
-    return bool(done.stdout.strip())
+    """Whether a decision is said on the bus: requests are made for as long as the tap waits for one."""
+    options = ["--config", fleet.file, "--state-dir", fleet.state, "--keys-dir", fleet.folder / "keys"]
+    tap = subprocess.Popen([fleet.binary, "tap", "--json", "--message", "decision_inputs", "--count", "1", "--seconds", "15", *map(str, options)],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    while tap.poll() is None:
+        chat(fleet.url("router-east"), "m-large", "hello", 2)
+    return bool(tap.stdout.read().strip())
 
 
 def heard(fleet, file, decision: str) -> bool:
@@ -73,6 +76,8 @@ def test_decisions_made_again_are_the_same_and_right(recorded):
     counts = json.loads(done.stdout)
     print(counts)
     assert counts["decisions"] >= 1000 and counts["with_cached_prefix"] > 50
+    # Six engines of two models may hold one beginning, of which the index names four.
+    assert counts["with_unnamed_holders"] < 0.1 * counts["decisions"]
 
 
 def test_explain_tells_what_was_recorded(recorded):

@@ -194,7 +194,8 @@ std::optional<fleet_view::FleetView> view_of_plan(const cli::Source& source, con
 std::vector<fleet_view::Table> reasons_of(const cli::Source& source, const std::string& json,
                                           Duration longest) {
   const auto plan = plan_of_record(json);
-  if (!plan || plan->version.empty() || plan->class_name.empty() || source.replayed) return {};
+  if (!plan || plan->version.empty() || plan->class_name.empty() || (source.replayed && !source.recording))
+    return {};
   const auto view = view_of_plan(source, *plan, longest);
   if (!view) return {};
   const std::string version = fmt::format("{}", view->snapshots.at(plan->cluster).message.version);

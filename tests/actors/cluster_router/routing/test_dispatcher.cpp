@@ -344,7 +344,7 @@ BOOST_AUTO_TEST_CASE(a_decision_outlives_the_plans_that_are_kept) {
   for (int i = 0; i < 20'000; ++i) d.adopt(fleet.view(), at(4));  // far more than are kept
   const auto later = d.record(begun.decision, at(5));
   BOOST_REQUIRE(later.has_value());
-  BOOST_TEST(later->engine_name == fleet.view()->table->engines[engine.at()].name);
+  BOOST_TEST((later->engine_name == fleet.view()->table->engines[engine.at()].name));
   BOOST_TEST(later->class_name == "t");
   BOOST_TEST(later->rule == whole->rule);
   BOOST_TEST((later->policy == whole->policy && later->table == whole->table));
