@@ -80,8 +80,13 @@ class Adapted {
       for (std::size_t e = 0; e < engines; ++e)
         if (!is_row(e)) hold(e, inputs.longest_blocks);
     make_ask();
+    // The index names the latest few engines that hold a part, whatever model they serve; rows are of one class.
+    for (const auto& row : inputs.engines)
+      if (row.holder == 0 && row.matched_blocks > 0 && row.matched_blocks == inputs.longest_blocks)
+        ask_.unnamed.insert(row.engine.at());
   }
 
+  bool leaves_holders_out() const { return !ask_.unnamed.empty(); }
   std::string disagreement(const routing::Decision& decision) const {
     return routing::test::disagreement(world_, ask_, now_, decision);
   }
@@ -173,7 +178,7 @@ int main(int argc, char** argv) {
     if (const auto* inputs = std::get_if<schema::DecisionInputs>(&message->delivery->message))
       all.push_back(*inputs);
   }
-  std::size_t same = 0, right = 0, holders = 0, retries = 0;
+  std::size_t same = 0, right = 0, holders = 0, crowded = 0, retries = 0;
   for (const auto& inputs : all) {
     const auto policy = said.policies.find(inputs.policy);
     if (policy == said.policies.end()) continue;
@@ -185,16 +190,20 @@ int main(int argc, char** argv) {
     const routing::Decision again = past->decide();
     const std::string other =
         inputs.chosen == again.engine ? difference(inputs.candidates, past->rows(again)) : "another choice";
-    const std::string wrong = Adapted(inputs, said).disagreement(again);
+    const Adapted adapted(inputs, said);
+    const std::string wrong = adapted.disagreement(again);
     same += other.empty() ? 1 : 0;
     right += wrong.empty() ? 1 : 0;
     holders += inputs.longest_blocks > 0 ? 1 : 0;
+    crowded += adapted.leaves_holders_out() ? 1 : 0;
     retries += inputs.attempt > 0 ? 1 : 0;
     if (!other.empty()) fmt::print(stderr, "{}: {}\n", inputs.decision, other);
     if (!wrong.empty()) fmt::print(stderr, "{}: the evaluator says: {}\n", inputs.decision, wrong);
   }
   fmt::print(
-      "{{\"decisions\": {}, \"same\": {}, \"right\": {}, \"with_cached_prefix\": {}, \"retries\": {}}}\n",
-      all.size(), same, right, holders, retries);
+      "{{\"decisions\": {}, \"same\": {}, \"right\": {}, \"with_cached_prefix\": {}, "
+      "\"with_unnamed_holders\": {}, "
+      "\"retries\": {}}}\n",
+      all.size(), same, right, holders, crowded, retries);
   return same == all.size() && right == all.size() ? 0 : 1;
 }

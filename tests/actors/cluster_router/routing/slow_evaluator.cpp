@@ -301,7 +301,7 @@ std::string check_holders(const Rule& rule, const RawAsk& ask, const Decision& d
   if (longest == 0 || ask.pinned) return "";
   std::size_t holders = 0, missing = 0;
   for (std::size_t e = 0; e < engines; ++e) {
-    if (rule.held(e) != longest) continue;
+    if (rule.held(e) != longest || ask.unnamed.count(e) > 0) continue;
     ++holders;
     bool listed = !rule.eligible(e);
     for (const Candidate& c : decision.considered()) listed = listed || c.engine.at() == e;

@@ -35,6 +35,7 @@ struct RawAsk {
   std::vector<std::uint64_t> blocks;
   std::set<std::size_t> tried;
   std::optional<std::size_t> home, pinned;
+  std::set<std::size_t> unnamed = {};  ///< hold the longest part, but the index had named enough others
 };
 
 /// Compares a decision with the rule; the answer is empty, or says what is wrong.
