@@ -106,7 +106,9 @@ tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Read
   if (auto read = read_deadline(fields, out.facts); !read) return read;
   if (const auto session = http::find(fields, "x-signalbox-session"))
     out.facts.session_hash = routing::tenant_key(options_.fleet_secret, *session);
-  const std::uint64_t key = routing::tenant_key(options_.fleet_secret, out.facts.tenant);
+  // By model too: engines that hold the same prompt for another model are of no use, and would crowd out those that are.
+  const std::uint64_t key = routing::tenant_key(
+      routing::tenant_key(options_.fleet_secret, out.facts.tenant), out.facts.model);
   routing::hash_prompt_blocks(out.shape.prompt, key, options_.block_bytes, out.facts.blocks);
   return {};
 }

@@ -201,6 +201,26 @@ BOOST_AUTO_TEST_CASE(a_key_asks_for_no_more_than_it_may) {
   }
 }
 
+BOOST_AUTO_TEST_CASE(the_same_prompt_of_another_tenant_or_for_another_model_is_another_one) {
+  RequestReader reader({});
+  const auto blocks = [&](std::string_view tenant, std::string_view model) {
+    std::string body = fmt::format(R"({{"model":"{}","prompt":"{}"}})", model, std::string(5'000, 'x'));
+    const std::size_t size = body.size();
+    body.append(64, '\0');
+    net::Request request;
+    request.head.method = "POST", request.head.target = "/v1/completions";
+    request.body = std::string_view(body).substr(0, size);
+    Reading reading;
+    BOOST_REQUIRE(reader.read(request, reading, {std::string(tenant), Criticality::standard}).has_value());
+    return reading.facts.blocks;
+  };
+  const routing::PromptBlocks one = blocks("t", "m");
+  BOOST_TEST(one.size() == 4u);
+  BOOST_TEST((blocks("t", "m") == one));
+  for (const auto& other : {blocks("u", "m"), blocks("t", "n")})
+    for (std::size_t i = 0; i < one.size(); ++i) BOOST_TEST(other[i] != one[i]);
+}
+
 BOOST_AUTO_TEST_CASE(a_bucket_gives_a_minutes_worth_at_once_and_then_its_rate) {
   const auto at = [](Duration since) { return instant_at(1h + since); };
   TokenBucket bucket(60);
