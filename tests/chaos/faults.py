@@ -220,12 +220,13 @@ class Rig:
         return max(h.version[0] for h in self.bus.of("routing_snapshot"))
 
 
+MODELS = ("m-large", "m-small")
 TOKENS = 8
 # At what a machine short of CPU may spoil by itself, but not each time. A soak has a machine of its own.
 ATTEMPTS = 1 if os.environ.get("SIGNALBOX_TEST_SIZE") == "soak" else 3
 
 
-def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] = ("m-large", "m-small"), stream: bool = False,
+def client_load(rig: Rig, rate_per_s: float, seed: int, models: tuple[str, ...] = MODELS, stream: bool = False,
                 tokens: int = TOKENS) -> Load:
     """Requests over all routers and these models in turn."""
     urls = list(rig.urls.values())

@@ -6,7 +6,7 @@ import signal
 import statistics
 import time
 
-from faults import ATTEMPTS, CONTROL_PLANE, OPTIMIZERS, TOKENS, client_load, cpu_seconds, failed, kill_leaders, overloaded
+from faults import ATTEMPTS, CONTROL_PLANE, MODELS, OPTIMIZERS, TOKENS, client_load, cpu_seconds, failed, kill_leaders, overloaded
 from fleet import wait_for
 from load import chat, unlike
 
@@ -76,14 +76,19 @@ def test_control_plane_dead(rig, figures, size, seed):
         load = client_load(rig, 50, seed)
         time.sleep(seconds)
         answers = load.stop()
-        return answers, (sum(map(cpu_seconds, pids)) - used) / len(answers), statistics.median(a.total_s for a in answers)
+        # By model: the median of a mixture of slow and fast ones lies in the gap between them and says nothing.
+        p50 = {model: statistics.median(a.total_s for a in answers if a.model == model) for model in MODELS}
+        return answers, (sum(map(cpu_seconds, pids)) - used) / len(answers), p50
+
+    def rise(now, then):
+        return max(now[model] / then[model] for model in MODELS) - 1
     before, cpu_before, p50_before = serve(min(lasts, 30))
     rig.kill_and_hold(CONTROL_PLANE)
     answers: list = []
     for _ in range(ATTEMPTS):
         more, cpu, p50 = serve(lasts)
         answers += more
-        if cpu < 1.5 * cpu_before and p50 < 2 * p50_before:
+        if cpu < 1.5 * cpu_before and rise(p50, p50_before) < 1:
             break  # else it may be what else this machine does
     router = rig.bus.routers[0]
     killed = rig.kill(router)
@@ -93,7 +98,7 @@ def test_control_plane_dead(rig, figures, size, seed):
     figures("requests without a control plane", len(answers))
     figures("failed requests", len(failed(before + answers + after)), most=0, exact=True)
     figures("CPU per request, rise", max(0.0, cpu / cpu_before - 1), "share", most=0.05)
-    figures("median latency, rise", max(0.0, p50 / p50_before - 1), "share", most=0.10)
+    figures("median latency of a model, rise", max(0.0, rise(p50, p50_before)), "share", most=0.10)
     figures("killed router serves again after", first.began + first.total_s - killed, "s", most=1)
     assert first.snapshot not in ("", "0.0"), "by the snapshot that it had kept"
 

@@ -15,6 +15,7 @@ class Answer:
     status: int = 0                 # 0: no answer; `error` says why
     error: str = ""
     engine: str = ""
+    model: str = ""
     decision: str = ""
     snapshot: str = ""
     reason: str = ""
@@ -38,7 +39,7 @@ def bad(answers: list[Answer]) -> list[Answer]:
 def chat(url: str, model: str, prompt: str, max_tokens: int = 16, stream: bool = False, timeout_s: float = 60,
          headers: dict | None = None, context: ssl.SSLContext | None = None) -> Answer:
     """One chat completion. Never raises: an exception becomes `error`. `context`: whom an https URL's host must be."""
-    answer = Answer(began=time.monotonic())
+    answer = Answer(began=time.monotonic(), model=model)
     address = urllib.parse.urlsplit(url)
     connection = (http.client.HTTPSConnection(address.hostname, address.port, timeout=timeout_s, context=context)
                   if address.scheme == "https" else
