@@ -114,7 +114,8 @@ constexpr std::array table{
     knob<&P::stale, &Stale::signal_hard>("stale", "signal", "hard", time, 0.05, 3600, "",
                                          "age from which a signal is unknown"),
     knob<&P::stale, &Stale::snapshot_warn>("stale", "snapshot", "warn", time, 0.1, 86'400, "",
-                                           "age from which a router warns of its snapshot, refuses nobody for it, and draws half of the candidates evenly"),
+                                           "age from which a router warns of its snapshot, refuses nobody "
+                                           "for it, and draws half of the candidates evenly"),
     knob<&P::stale, &Stale::snapshot_degrade>(
         "stale", "snapshot", "degrade", time, 0.1, 86'400, "to least_loaded",
         "age from which a router chooses by load within the allowed set"),

@@ -107,8 +107,8 @@ tl::expected<void, Misfit> RequestReader::read(const net::Request& request, Read
   if (const auto session = http::find(fields, "x-signalbox-session"))
     out.facts.session_hash = routing::tenant_key(options_.fleet_secret, *session);
   // By model too: engines that hold the same prompt for another model are of no use, and would crowd out those that are.
-  const std::uint64_t key = routing::tenant_key(
-      routing::tenant_key(options_.fleet_secret, out.facts.tenant), out.facts.model);
+  const std::uint64_t key =
+      routing::tenant_key(routing::tenant_key(options_.fleet_secret, out.facts.tenant), out.facts.model);
   routing::hash_prompt_blocks(out.shape.prompt, key, options_.block_bytes, out.facts.blocks);
   return {};
 }

@@ -131,9 +131,7 @@ struct View {
   CacheFacts cache_of(EngineIndex e) const { return e.at() < caches.size() ? caches[e.at()] : CacheFacts{}; }
   std::optional<EngineIndex> find_engine(std::string_view name) const;
   /// The plan is there and young enough to be followed.
-  bool plan_in_force(Instant now) const {
-    return plan_younger_than(policy->stale.snapshot_degrade, now);
-  }
+  bool plan_in_force(Instant now) const { return plan_younger_than(policy->stale.snapshot_degrade, now); }
   /// It is of this load, not only of this fleet: what it refuses is refused, and what it leaves out is left out.
   bool plan_fresh(Instant now) const { return plan_younger_than(policy->stale.snapshot_warn, now); }
   bool plan_younger_than(Duration age, Instant now) const {

@@ -50,9 +50,9 @@ Status Machine::take(std::string text, bool keep, Instant now, Effects& effects)
   const policy::CompiledPolicy& p = *compiled;
   std::string whole = policy::canonical_text(p);
   if (whole.size() > policy::max_policy_bytes)
-    return refuse(fmt::format("with every number said it has {} bytes, of {}", whole.size(),
-                              policy::max_policy_bytes),
-                  now, effects);
+    return refuse(
+        fmt::format("with every number said it has {} bytes, of {}", whole.size(), policy::max_policy_bytes),
+        now, effects);
   alerts_.clear(refused_alert, effects);
   if (in_force_ && source_ == text) return {};
   effects.note("policy_in_force",

@@ -62,8 +62,9 @@ class Machine {
 
   Options options_;
   kit::AlertBook alerts_;
-  std::string source_;                      ///< of what is in force
-  std::optional<schema::Policy> in_force_;  ///< with every number said: a receiver of another version has other defaults
+  std::string source_;  ///< of what is in force
+  std::optional<schema::Policy>
+      in_force_;  ///< with every number said: a receiver of another version has other defaults
   Instant say_next_ = never_yet;
   std::vector<std::string> orders_;  ///< to read the file, not answered yet
   std::uint64_t refused_ = 0;

@@ -72,7 +72,8 @@ BOOST_AUTO_TEST_CASE(a_plan_is_named_or_said_to_be_gone) {
   const std::string text = text_of(r);
   BOOST_TEST(text.find("is no longer kept") == std::string::npos);
   BOOST_TEST(text.find("2@opt.5") != std::string::npos);
-  BOOST_TEST(text.find("0.250        -") != std::string::npos);  // of who was not priced only the weight is known
+  BOOST_TEST(text.find("0.250        -") !=
+             std::string::npos);  // of who was not priced only the weight is known
   const auto plan = observe::plan_of_record(codec::to_json(Message(r))).value();
   BOOST_TEST((plan.cluster == ClusterName("east")));
   BOOST_TEST(plan.class_name == "chat");

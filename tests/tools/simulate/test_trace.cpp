@@ -20,24 +20,36 @@ struct Served {
   bool whole = false;  ///< the trace, not only its beginning
 };
 
-/// `routers` replay the trace, or its beginning, at this utilisation.
-Served serve(RoutingRule rule, std::size_t routers, double utilisation) {
+struct Trace {
+  Scenario scenario;
+  bool whole = false;
+};
+
+/// Read once: that takes as long as half a run.
+Trace read_trace() {
   auto scenario = read_scenario(tests::source_path("tests/scenarios/mooncake.toml").string());
   BOOST_REQUIRE_MESSAGE(scenario.has_value(), (scenario ? "" : scenario.error().text()));
-  auto& trace = scenario->loads.at(0).trace;
-  const std::size_t all = trace.size(), size = tests::size_of_test("rules_on_a_production_trace");
-  trace.resize(std::min(all, size));
-  scenario->rule = rule;
-  use_routers(*scenario, routers);
-  use_pace(*scenario, utilisation);
-  World world(*scenario);
+  auto& requests = scenario->loads.at(0).trace;
+  const std::size_t all = requests.size(), size = tests::size_of_test("rules_on_a_production_trace");
+  requests.resize(std::min(all, size));
+  return {*std::move(scenario), size >= all};
+}
+
+/// `routers` replay the trace, or its beginning, at this utilisation.
+Served serve(RoutingRule rule, std::size_t routers, double utilisation) {
+  static const Trace trace = read_trace();
+  Scenario scenario = trace.scenario;
+  scenario.rule = rule;
+  use_routers(scenario, routers);
+  use_pace(scenario, utilisation);
+  World world(scenario);
   const Report report = world.run();
   const PhaseLoad& load = report.phases.back().loads.at(0);
   BOOST_TEST(load.served == load.offered);
   BOOST_TEST_MESSAGE(name_of(rule) << ", " << routers << " routers, " << utilisation << ": E2E "
                                    << load.e2e_s.mean << " s, TTFT " << load.ttft_s.mean << " s, of "
                                    << load.served);
-  return {load.e2e_s.mean, size >= all};
+  return {load.e2e_s.mean, trace.whole};
 }
 
 /// Runs each only once for all tests.
