@@ -73,9 +73,9 @@ Result<fleet_view::FleetView> observe(const Fleet& fleet, std::vector<std::strin
     std::unique_lock lock(mutex);
     heard.wait_for(lock, longest, [&] { return count > 0 && enough(view); });
   }
-  const bool bus_is_there = count > 0 || (*node)->stats().forwarders_joined > 0;
-  (*node)->stop();
-  if (!bus_is_there) return tl::unexpected(nobody_there(fleet));
+  const bool joined = (*node)->stats().forwarders_joined > 0;
+  (*node)->stop();  // from here on nobody else writes
+  if (count == 0 && !joined) return tl::unexpected(nobody_there(fleet));
   return view;
 }
 
