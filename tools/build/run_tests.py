@@ -20,7 +20,7 @@ import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JUNIT = ROOT / "build" / "junit"
-UNIT_TIMEOUT_S = 600
+UNIT_TIMEOUT_S = 900
 PYTEST_TIMEOUT_S = 2400
 
 SANITIZER_OPTIONS = {
