@@ -153,14 +153,19 @@ def filed_agrees(filed: list[dict], whole: list[dict]) -> None:
 def test_what_if(recorded):
     fleet, file, _ = recorded
     names = [engine["name"] for engine in fleet.config["engine"]]
+    whole = {record["decision"] for record in messages(fleet, file, "decision_record")}
     read = next(i for i in messages(fleet, file, "decision_inputs")
-                if sum(row["fate"] in ("chosen", "dearer") for row in i["candidates"]) >= 2 and i["attempt"] == 0)
+                if i["decision"] in whole and sum(row["fate"] in ("chosen", "dearer") for row in i["candidates"]) >= 2 and i["attempt"] == 0)
     chosen = names[read["chosen"]]
     cost = {names[row["engine"]]: row["total_s"] for row in read["candidates"] if row["fate"] in ("chosen", "dearer")}
 
     def ask(*changes, where=("--recording", str(file))):
         arguments = [argument for change in changes for argument in ("--what-if", change)]
-        return json.loads(fleet.signalbox("explain", read["decision"], "--json", *where, *arguments, fleet=not where).stdout)
+        def said():
+            done = fleet.signalbox("explain", read["decision"], "--json", *where, *arguments, fleet=not where, check=False)
+            print(done.stderr)
+            return done.returncode == 0 and json.loads(done.stdout)
+        return wait_for("explain answers", said, 30)
     without = ask(f"without={chosen}")
     assert without["exact"] and without["before"] == chosen and without["after"] not in (chosen, "")
     slow = ask("slow=1000x")
