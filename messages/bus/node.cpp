@@ -194,7 +194,7 @@ class NodeImpl final : public Node {
   }
 
   std::chrono::milliseconds poll_timeout() const {
-    if (!stopping_ && !std::ranges::all_of(links_, [](const Link& link) { return link.unread.empty(); }))
+    if (!stopping_ && std::ranges::any_of(links_, [](const Link& link) { return !link.unread.empty(); }))
       return std::chrono::milliseconds(0);
     for (const Link& link : links_)
       if (link.has_backlog()) return retry_pause;
@@ -332,6 +332,7 @@ class NodeImpl final : public Node {
   }
 
   void note_overrun(std::uint64_t count) {
+    if (count == 0) return;
     const std::lock_guard lock(mutex_);
     receiver_.on_overrun(count);
   }

@@ -51,7 +51,7 @@ tl::expected<schema::DeliveryPtr, Refusal> Receiver::on_frames(Frames frames, In
 }
 
 void Receiver::on_overrun(std::uint64_t count) {
-  if (count > 0) stats_of({}).dropped[static_cast<std::size_t>(Drop::crowded)] += count;
+  stats_of({}).dropped[static_cast<std::size_t>(Drop::crowded)] += count;
 }
 
 SenderStats& Receiver::stats_of(const std::string& sender) {

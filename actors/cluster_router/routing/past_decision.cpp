@@ -187,7 +187,8 @@ Result<PastDecision> PastDecision::recall(const schema::DecisionInputs& inputs,
   out.seed_ = inputs.seed;
   if (inputs.plan_in_force) {
     out.view_.snapshot = std::make_shared<const schema::RoutingSnapshot>();
-    out.view_.as_of = instant_at(inputs.plan_as_of);
+    // Recordings of versions before do not say it; in those a plan in force was followed whatever its age.
+    out.view_.as_of = inputs.plan_as_of == Duration::zero() ? out.now_ : instant_at(inputs.plan_as_of);
   }
   out.view_.routers = std::max(1u, inputs.routers);
   out.view_.engines.resize(engines);
