@@ -6,8 +6,10 @@
 #include <utility>
 #include <variant>
 
+#include "messages/schema/calibration.hpp"
 #include "messages/schema/control.hpp"
 #include "messages/schema/envelope.hpp"
+#include "messages/schema/fleet_table.hpp"
 #include "messages/schema/health.hpp"
 #include "messages/schema/inputs.hpp"
 #include "messages/schema/plan.hpp"

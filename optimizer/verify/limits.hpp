@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cluster-config/policy/compiled.hpp"
-#include "messages/schema/plan.hpp"
+#include "messages/schema/fleet_table.hpp"
 #include "optimizer/verify/verify.hpp"
 
 namespace signalbox::verify {

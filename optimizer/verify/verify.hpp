@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cluster-config/policy/compiled.hpp"
+#include "messages/schema/fleet_table.hpp"
 #include "messages/schema/health.hpp"
 #include "messages/schema/plan.hpp"
 

@@ -17,6 +17,7 @@
 #include "messages/base/ids.hpp"
 #include "messages/base/result.hpp"
 #include "messages/base/time.hpp"
+#include "messages/schema/fleet_table.hpp"
 #include "messages/schema/health.hpp"
 #include "messages/schema/plan.hpp"
 #include "messages/schema/signals.hpp"

@@ -8,7 +8,7 @@
 
 #include "actors/cluster_router/http/request_shape.hpp"
 #include "actors/cluster_router/routing/verdict.hpp"
-#include "messages/schema/plan.hpp"
+#include "messages/schema/fleet_table.hpp"
 #include "messages/schema/traffic.hpp"
 
 namespace signalbox::tracing {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/global_optimizer/machine/planner.hpp"
-#include "messages/schema/plan.hpp"
+#include "messages/schema/calibration.hpp"
 #include "messages/schema/traffic.hpp"
 
 namespace signalbox::global_optimizer {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "actors/global_optimizer/machine/domains.hpp"
+#include "messages/schema/plan.hpp"
 
 namespace signalbox::global_optimizer {
 

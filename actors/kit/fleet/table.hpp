@@ -8,7 +8,7 @@
 
 #include "cluster-config/policy/compiled.hpp"
 #include "cluster-config/schema/topology.hpp"
-#include "messages/schema/plan.hpp"
+#include "messages/schema/fleet_table.hpp"
 
 namespace signalbox::kit {
 
