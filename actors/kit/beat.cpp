@@ -5,7 +5,8 @@
 namespace signalbox::kit {
 
 BeatActor::BeatActor(caf::actor_config& config, Duration period, std::function<void(Duration)> say)
-    : caf::event_based_actor(config), period_(period), say_(std::move(say)), due_(time()) {
+    : OrderedActor(config), period_(period), say_(std::move(say)), due_(time()) {
+  const Step step(this);
   this->send(this, WakeAtom::value);
 }
 
@@ -15,6 +16,7 @@ Instant BeatActor::time() {
 
 caf::behavior BeatActor::make_behavior() {
   return {[this](WakeAtom) {
+    const Step step(this);
     const Duration lag = std::max(time() - due_, Duration::zero());
     say_(lag);
     due_ = time() + period_;

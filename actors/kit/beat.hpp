@@ -4,11 +4,12 @@
 #include <caf/all.hpp>
 #include <functional>
 
+#include "actors/kit/ordered_actor.hpp"
 #include "messages/base/time.hpp"
 
 namespace signalbox::kit {
 
-class BeatActor : public caf::event_based_actor {
+class BeatActor : public OrderedActor {
  public:
   BeatActor(caf::actor_config& config, Duration period, std::function<void(Duration loop_lag)> say);
   caf::behavior make_behavior() override;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/kit/board.hpp"
+#include "actors/kit/ordered_actor.hpp"
 #include "actors/kit/ports.hpp"
 
 // What hosts are sent stays within the process: it is never serialised.
@@ -54,32 +55,38 @@ struct HostOptions {
 };
 
 template <Machine M>
-class Host : public caf::event_based_actor {
+class Host : public OrderedActor {
  public:
   static constexpr std::uint32_t most_failures = 8;  ///< in a row, each within `calm` of the one before
   static constexpr Duration calm = 60s;
 
   Host(caf::actor_config& config, HostOptions<M> options)
-      : caf::event_based_actor(config), options_(std::move(options)), machine_(options_.make()) {}
+      : OrderedActor(config), options_(std::move(options)), machine_(options_.make()) {
+    const Step step(this);
+  }
 
   caf::behavior make_behavior() override {
     return {
         [this](StartAtom) {
+          const Step step(this);
           started_ = true;
           act([this](auto& e) { machine_->on_wake(time(), e); });
           for (const auto& early : std::exchange(early_, {}))
             act([&](auto& e) { machine_->on(*early, time(), e); });
         },
         [this](const schema::DeliveryPtr& delivery) {
+          const Step step(this);
           if (!started_)
             early_.push_back(delivery);
           else if (machine_)
             act([&](auto& e) { machine_->on(*delivery, time(), e); });
         },
         [this](const InputPtr<M>& input) {
+          const Step step(this);
           if (machine_) act([&](auto& e) { machine_->on(*input, time(), e); });
         },
         [this](WakeAtom, std::uint64_t generation) {
+          const Step step(this);
           if (generation != generation_) return;
           wake_.reset();
           if (!machine_) machine_.emplace(options_.make());
