@@ -1,9 +1,12 @@
 """Builds and runs every test of the repository and sums them up.
 
 What runs: all Boost.Test programs under the address and undefined-behaviour sanitizers, those marked CONCURRENT again
-under the thread sanitizer, and pytest over tests/rooms and tests/cluster with the sanitized binary. Every suite leaves
-a JUnit file in build/junit; the table and the last line are made from those files. A program that dies without one
-counts as a failed test, as does a skipped test that tests/may_skip.txt does not list.
+under the thread sanitizer, and pytest over the folders of tests/ with the sanitized binary. Every suite leaves a JUnit file
+in build/junit; the table and the last line are made from those files. A program that dies without one counts as a
+failed test, as does a skipped test that tests/may_skip.txt does not list, and every report of a sanitizer, also one of
+a process that its supervisor started again.
+
+tools/test --preset tsan --only 'pytest cluster'    the fleets of tests/cluster under the thread sanitizer (20 minutes)
 """
 
 import argparse
@@ -12,6 +15,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -20,6 +24,7 @@ import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 JUNIT = ROOT / "build" / "junit"
+REPORTS = ROOT / "build" / "sanitizers"
 UNIT_TIMEOUT_S = 900
 PYTEST_TIMEOUT_S = 2400
 
@@ -27,8 +32,13 @@ SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "print_stacktrace=1",
     "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={ROOT}/tests/support/tsan.supp",
-    "LSAN_OPTIONS": f"suppressions={ROOT}/tests/support/lsan.supp",
+    "LSAN_OPTIONS": f"suppressions={ROOT}/tests/support/lsan.supp:print_suppressions=0",
 }
+
+
+def sanitizers(reports: pathlib.Path) -> dict[str, str]:
+    """The environment in which each process writes its reports to a file of its own, REPORTS.PID."""
+    return {name: f"{options}:log_path={reports}" for name, options in SANITIZER_OPTIONS.items()}
 
 
 @dataclasses.dataclass
@@ -40,7 +50,16 @@ class Suite:
 
     @property
     def junit(self) -> pathlib.Path:
-        return JUNIT / (self.name.replace("/", ".").replace(" ", ".") + ".xml")
+        return JUNIT / f"{self.file_name}.xml"
+
+    @property
+    def reports(self) -> pathlib.Path:
+        """What the names of its processes' sanitizer reports begin with."""
+        return REPORTS / self.file_name
+
+    @property
+    def file_name(self) -> str:
+        return self.name.replace("/", ".").replace(" ", ".")
 
 
 @dataclasses.dataclass
@@ -101,8 +120,10 @@ def pytest_folders() -> list[str]:
 
 def run(suite: Suite) -> Outcome:
     suite.junit.unlink(missing_ok=True)
+    for old in REPORTS.glob(f"{suite.file_name}.[0-9]*"):
+        old.unlink()
     began = time.monotonic()
-    process = subprocess.Popen(suite.command, cwd=ROOT, env={**os.environ, **SANITIZER_OPTIONS, **suite.environment},
+    process = subprocess.Popen(suite.command, cwd=ROOT, env={**os.environ, **sanitizers(suite.reports), **suite.environment},
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
                                start_new_session=True)
     ended = ""
@@ -120,7 +141,20 @@ def run(suite: Suite) -> Outcome:
         outcome.failed.append(f"the program: {ended}")
     if not outcome.passed and not outcome.failed and not outcome.skipped:
         outcome.failed.append("the program: it ran no test")
+    read_reports(suite, outcome)
     return outcome
+
+
+def read_reports(suite: Suite, outcome: Outcome) -> None:
+    """One failure for each kind of report, as the sanitizer sums it up."""
+    kinds: dict[str, str] = {}
+    for path in sorted(REPORTS.glob(f"{suite.file_name}.[0-9]*")):
+        text = path.read_text(errors="replace")
+        summaries = re.findall(r"SUMMARY: (\w+Sanitizer: .*)", text) or re.findall(r"runtime error: .*", text)
+        for summary in summaries or [text.strip()[:200]]:
+            kinds.setdefault(summary, text)
+    outcome.failed += kinds
+    outcome.output += "".join(f"\n{text[:8000]}" for text in list(kinds.values())[:8])
 
 
 def read_junit(path: pathlib.Path, outcome: Outcome) -> None:
@@ -190,7 +224,8 @@ def main() -> int:
     if options.soak:
         os.environ["SIGNALBOX_TEST_SIZE"] = "soak"
     began = time.monotonic()
-    JUNIT.mkdir(parents=True, exist_ok=True)
+    for folder in (JUNIT, REPORTS):
+        folder.mkdir(parents=True, exist_ok=True)
     wanted = lambda name: not options.only or options.only in name
     if not options.no_build:
         build(options.preset, [])
