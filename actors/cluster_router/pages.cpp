@@ -48,6 +48,19 @@ Answer explain(Gateways& gateways, const std::string& text, const std::string& r
   return {200, std::string(json), codec::to_json(schema::Message(**record)) + "\n"};
 }
 
+/// The plan that a decision read, as it came: kind routing_snapshot, without its envelope.
+Answer plan_of(Gateways& gateways, const std::string& text) {
+  const auto id = routing::parse_decision_id(text);
+  if (!id) return problem(400, "that is no decision's id");
+  const auto loop = static_cast<std::uint32_t>(id->count % gateways.loops());
+  const auto plan = gateways.ask(
+      loop, [id](Gateway& g) { return g.dispatcher().plan_of(*id); }, question_limit);
+  if (!plan) return too_late();
+  if (!*plan) return problem(404, "this router does not hold that decision or its plan, or no longer");
+  const codec::Bytes body = codec::encode(schema::Message(**plan));
+  return {200, "application/msgpack", std::string(body.begin(), body.end())};
+}
+
 Answer show_snapshot(Gateways& gateways) {
   using Found = std::shared_ptr<const schema::RoutingSnapshot>;
   const auto snapshot = gateways.ask(
@@ -120,6 +133,8 @@ void add_pages(kit::Process& process, const std::shared_ptr<Gateways>& gateways,
   process.add_page({"GET", "/explain/", [gateways, ring_file](const auto& asked) {
                       return explain(*gateways, asked.rest, ring_file);
                     }});
+  process.add_page(
+      {"GET", "/plan/", [gateways](const auto& asked) { return plan_of(*gateways, asked.rest); }});
   process.add_page({"GET", "/snapshot", [gateways](const auto&) { return show_snapshot(*gateways); }});
   process.add_page(
       {"POST", "/v1/route", [gateways](const auto& asked) { return would_route(*gateways, asked); }});

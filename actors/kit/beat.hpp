@@ -12,6 +12,7 @@ namespace signalbox::kit {
 class BeatActor : public OrderedActor {
  public:
   BeatActor(caf::actor_config& config, Duration period, std::function<void(Duration loop_lag)> say);
+  ~BeatActor() override { const Step step(this); }
   caf::behavior make_behavior() override;
 
  private:

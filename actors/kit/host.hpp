@@ -64,6 +64,7 @@ class Host : public OrderedActor {
       : OrderedActor(config), options_(std::move(options)), machine_(options_.make()) {
     const Step step(this);
   }
+  ~Host() override { const Step step(this); }
 
   caf::behavior make_behavior() override {
     return {

@@ -17,13 +17,12 @@ namespace signalbox::kit {
 class OrderedActor : public caf::event_based_actor {
  public:
   explicit OrderedActor(caf::actor_config& config) : caf::event_based_actor(config) {}
-  ~OrderedActor() override { __tsan_acquire(this); }
   void enqueue(caf::mailbox_element_ptr message, caf::execution_unit* unit) override {
     __tsan_release(this);
     caf::event_based_actor::enqueue(std::move(message), unit);
   }
 
-  /// Held by every handler; at the end of a constructor, for the members that it wrote.
+  /// Held by every handler, at the end of a constructor that wrote members, and by the destructor.
   class Step {
    public:
     explicit Step(OrderedActor* actor) : actor_(actor) { __tsan_acquire(actor_); }

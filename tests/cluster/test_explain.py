@@ -116,7 +116,7 @@ def test_explain_tells_what_was_recorded(recorded):
 
 
 def test_explain_tells_why_the_plan_gave_these_weights(recorded):
-    """Out of a recording the very plan that the decision read; from a running fleet that one or its successor, and which."""
+    """The very plan that the decision read: out of a recording, and from its router when others have followed."""
     fleet, file, answers = recorded
     names = [engine["name"] for engine in fleet.config["engine"]]
     answer = [a for a in answers if a.good][-1]
@@ -130,7 +130,8 @@ def test_explain_tells_why_the_plan_gave_these_weights(recorded):
     assert {row["engine"] for row in reasons["price"]} >= set(weights)
     assert all(row["sentence"] for row in reasons["price"] + reasons["not_used"])
     live = json.loads(fleet.signalbox("explain", answer.decision, "--json").stdout)["reasons"]
-    assert live["plan"][0]["read"] == read and live["weights"] and live["price"]
+    assert [live["plan"][0][key] for key in ("read", "shown")] == [read, read]
+    assert live["weights"] == reasons["weights"] and live["price"] == reasons["price"]
     text = fleet.signalbox("explain", answer.decision).stdout
     for title in ("candidates", "plan", "weights", "price", "not_used", "facts"):
         assert f"\n{title}\n" in text, title

@@ -43,6 +43,8 @@ def test_a_decision_is_explained_by_the_id_in_the_answer(client, operator):
 def test_an_unknown_decision_is_404_and_a_bad_one_400(operator):
     assert operator("/explain/0-0-0")[0] in (400, 404)
     assert operator("/explain/nonsense!")[0] == 400
+    assert operator("/plan/0-0-0")[0] in (400, 404)
+    assert operator("/plan/nonsense!")[0] == 400
 
 
 def test_a_decision_can_be_asked_for_alone(client, case, operator):

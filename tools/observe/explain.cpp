@@ -167,6 +167,21 @@ Result<RingRecord> find_in_ring(const std::string& file, const std::string& text
       names ? names->engines : std::vector<std::string>()};
 }
 
+/// The plan that a decision read, from the router that made it; nothing if it keeps it no longer.
+std::optional<schema::RoutingSnapshot> ask_for_plan(const cli::Source& source, const std::string& decision,
+                                                    Duration longest) {
+  for (const config::Process& process : source.fleet.config.processes) {
+    if (process.role != "cluster-router" || process.operator_listen.empty()) continue;
+    const auto answer = get(fmt::format("http://{}/plan/{}", process.operator_listen, decision), longest);
+    if (!answer || answer->status != 200) continue;
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(answer->body.data());
+    auto message = codec::decode(schema::RoutingSnapshot::info.kind, {bytes, answer->body.size()});
+    if (!message) continue;
+    return std::get<schema::RoutingSnapshot>(*std::move(message));
+  }
+  return std::nullopt;
+}
+
 /// The view that holds the plan of that version, or else the plan in force; nothing if nobody tells.
 std::optional<fleet_view::FleetView> view_of_plan(const cli::Source& source, const PlanOfRecord& plan,
                                                   Duration longest) {
@@ -176,7 +191,13 @@ std::optional<fleet_view::FleetView> view_of_plan(const cli::Source& source, con
   if (!source.recording) {
     auto view = cli::observe(source.fleet, {"policy/", "fleet/", fmt::format("snapshot/{}/", plan.cluster)},
                              longest, knows);
-    return view && knows(*view) ? std::optional(std::move(*view)) : std::nullopt;
+    if (!view || !knows(*view)) return std::nullopt;
+    schema::RoutingSnapshot& shown = view->snapshots.at(plan.cluster).message;
+    if (fmt::format("{}", shown.version) == plan.version) return *std::move(view);
+    auto read = ask_for_plan(source, plan.decision, longest);
+    // Its rows have names only by the policy and the table that it was made for.
+    if (read && read->policy == shown.policy && read->table == shown.table) shown = *std::move(read);
+    return *std::move(view);
   }
   fleet_view::FleetView view;
   const std::uint64_t kinds = recording::kind_bit(schema::Policy::info.kind) |

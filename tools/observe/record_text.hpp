@@ -18,8 +18,9 @@ Result<std::string> record_as_text(const std::string& json, const std::vector<st
 /// The sentence alone.
 Result<std::string> record_sentence(const std::string& json, const std::vector<std::string>& engines);
 
-/// Whose plan a decision read, for what class, in which version; empty where none was in force. Errors: invalid.
+/// A decision, and whose plan it read, for what class, in which version; empty where none was in force. Errors: invalid.
 struct PlanOfRecord {
+  std::string decision;
   ClusterName cluster;
   std::string class_name;
   std::string version;

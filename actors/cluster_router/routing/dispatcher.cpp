@@ -109,6 +109,12 @@ std::optional<schema::DecisionRecord> Dispatcher::record(const DecisionId& id, I
   return state_->explain_past(id, now);
 }
 
+std::shared_ptr<const schema::RoutingSnapshot> Dispatcher::plan_of(const DecisionId& id) const {
+  const RecordCore* core = state_->kept(id);
+  const PlanContext* plan = core == nullptr ? nullptr : state_->context(core->plan);
+  return plan == nullptr ? nullptr : plan->snapshot;
+}
+
 schema::DecisionRecord Dispatcher::would_decide(const RequestFacts& facts, Instant now) const {
   return state_->explain_next(facts, now);
 }

@@ -117,6 +117,8 @@ class Dispatcher {
   /// What was decided and why, with the fate of every engine; nothing when it is no longer kept. Allocates, linear in
   /// the fleet.
   std::optional<schema::DecisionRecord> record(const DecisionId& id, Instant now) const;
+  /// The plan that a decision of this life read; null when it or the decision is no longer kept.
+  std::shared_ptr<const schema::RoutingSnapshot> plan_of(const DecisionId& id) const;
   /// What begin() would decide for this request, changing nothing.
   schema::DecisionRecord would_decide(const RequestFacts& facts, Instant now) const;
 

@@ -97,11 +97,15 @@ void Dispatcher::State::hand_out(Batch& batch, Instant now) {
   batch.inputs = std::exchange(publishing.read, {});
 }
 
-std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const DecisionId& id, Instant) {
-  if (id.life != life || id.count % options.loops != options.loop) return std::nullopt;
+const RecordCore* Dispatcher::State::kept(const DecisionId& id) {
+  if (id.life != life || id.count % options.loops != options.loop) return nullptr;
   const std::uint64_t sequence = id.count / options.loops;
-  const RecordCore* core = records.find(sequence, id.count);
-  if (core == nullptr || sequence >= next_sequence) return std::nullopt;
+  return sequence < next_sequence ? records.find(sequence, id.count) : nullptr;
+}
+
+std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const DecisionId& id, Instant) {
+  const RecordCore* core = kept(id);
+  if (core == nullptr) return std::nullopt;
 
   schema::DecisionRecord record;
   record.cluster = options.cluster;
@@ -136,7 +140,7 @@ std::optional<schema::DecisionRecord> Dispatcher::State::explain_past(const Deci
     if (named != nullptr && record.engine.at() < named->table->engines.size())
       record.engine_name = named->table->engines[record.engine.at()].name;
   }
-  record.candidates = explain_recorded(*core, records.detail(sequence), plan);
+  record.candidates = explain_recorded(*core, records.detail(id.count / options.loops), plan);
   return record;
 }
 

@@ -166,6 +166,8 @@ struct Dispatcher::State {
   void publish_inputs(const OpenRequest& request, const Ask& ask, std::uint64_t seed, Instant now);
   void publish_end(std::uint64_t sequence, Instant now);
   void hand_out(Batch& batch, Instant now);
+  /// The record of a decision of this life and loop; null when its place was taken since.
+  const RecordCore* kept(const DecisionId& id);
   std::optional<schema::DecisionRecord> explain_past(const DecisionId& id, Instant now);
   schema::DecisionRecord explain_next(const RequestFacts& facts, Instant now) const;
 
