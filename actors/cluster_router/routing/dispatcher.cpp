@@ -91,7 +91,9 @@ std::uint64_t Dispatcher::waiting_elsewhere() const {
   return state_->shared->waiting_elsewhere(state_->options.loop);
 }
 Instant Dispatcher::next_wake() const {
-  return state_->evicted.empty() ? state_->room.earliest() : never_yet;
+  if (!state_->evicted.empty()) return never_yet;
+  const Instant leaves = state_->leaves_until;
+  return leaves == never_yet ? state_->room.earliest() : std::min(state_->room.earliest(), leaves);
 }
 
 Batch Dispatcher::drain(Instant now) { return state_->drain(now); }

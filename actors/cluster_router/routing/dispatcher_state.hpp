@@ -138,6 +138,7 @@ struct Dispatcher::State {
   std::optional<Ready> next_ready(Instant now);
   std::optional<Ready> first_that_may_go(Instant now);
   void say_whether_any_wait();
+  bool leaves_to_other_loops(Instant now);
   std::size_t queue_depth() const;
   bool owed_to_others(EngineIndex engine, const OpenRequest& request) const;
   bool outranked(const OpenRequest& request) const;
@@ -173,7 +174,8 @@ struct Dispatcher::State {
 
   DispatcherOptions options;
   std::shared_ptr<SharedState> shared;
-  bool said_waiting = false;  ///< what the other loops were told
+  bool said_waiting = false;         ///< what the other loops were told
+  Instant leaves_until = never_yet;  ///< free places are for other loops until then
   std::uint64_t life = 0;
   Rng rng;
   std::shared_ptr<const View> view;

@@ -8,6 +8,13 @@ namespace signalbox::routing {
 using schema::RefuseReason;
 using Phase = OpenRequest::Phase;
 
+namespace {
+
+/// Enough to be woken and to take a place; nothing beside the time of a request.
+constexpr Duration time_for_other_loops = 1ms;
+
+}  // namespace
+
 Verdict Dispatcher::State::wait(OpenRequest& request, Ticket ticket, Instant now) {
   const policy::Queue& queue = view->policy->queue;
   const bool retrying = request.attempts > 0;
@@ -36,8 +43,23 @@ std::size_t Dispatcher::State::queue_depth() const {
 }
 
 void Dispatcher::State::say_whether_any_wait() {
+  if (options.loops == 1) return;
   const bool waits = room.size() > 0;
-  if (options.loops > 1 && waits != said_waiting) shared->set_waiting(options.loop, said_waiting = waits);
+  if (waits) shared->set_in_flight(options.loop, static_cast<std::int64_t>(open - room.size()));
+  if (waits != said_waiting) shared->set_waiting(options.loop, said_waiting = waits);
+}
+
+/// Requests wait at another loop that has less in flight than this one: it may take what is free first. The loop that frees a place
+/// knows of it before the others, and would give each to its own for as long as it has some. Only for a moment: who waits there
+/// may wait for another engine.
+bool Dispatcher::State::leaves_to_other_loops(Instant now) {
+  if (options.loops == 1 || room.size() == 0 ||
+      static_cast<std::int64_t>(open - room.size()) <= shared->least_of_those_waiting(options.loop)) {
+    leaves_until = never_yet;
+    return false;
+  }
+  if (leaves_until == never_yet) leaves_until = now + time_for_other_loops;
+  return now < leaves_until;
 }
 
 /// Another request that goes before it waits for a place there.
@@ -78,7 +100,10 @@ std::optional<Ready> Dispatcher::State::next_ready(Instant now) {
                    refuse(request, expired->ticket, RefuseReason::deadline_passed, 504, now)};
     return Ready{expired->ticket, refuse(request, expired->ticket, RefuseReason::queue_timeout, 429, now)};
   }
-  return first_that_may_go(now);
+  if (leaves_to_other_loops(now)) return std::nullopt;
+  auto ready = first_that_may_go(now);
+  if (!ready) leaves_until = never_yet;  // the next place is for them first again
+  return ready;
 }
 
 std::optional<Ready> Dispatcher::State::first_that_may_go(Instant now) {

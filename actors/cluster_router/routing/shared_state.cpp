@@ -72,4 +72,12 @@ std::uint64_t SharedState::waiting_elsewhere(std::uint32_t loop) const {
   return loops_ == 1 ? 0 : waiting_.load() & ~(1ULL << loop);
 }
 
+std::int64_t SharedState::least_of_those_waiting(std::uint32_t loop) const {
+  std::int64_t least = INT64_MAX;
+  for (std::uint64_t left = waiting_elsewhere(loop); left != 0; left &= left - 1)
+    least = std::min(least, in_flight_[static_cast<std::size_t>(std::countr_zero(left))].requests.load(
+                                std::memory_order_relaxed));
+  return least;
+}
+
 }  // namespace signalbox::routing

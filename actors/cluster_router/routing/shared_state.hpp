@@ -1,7 +1,8 @@
 // What the dispatchers of one router's event loops share: few numbers, all of them atomic, so that no loop waits for another.
 //
 // Per loop: its requests, queues, credits, penalties, cache knowledge, records. Shared: how many requests each engine has from this
-// router, because a limit of N admits N whoever counts; where each session was served; which loops have requests that wait.
+// router, because a limit of N admits N whoever counts; where each session was served; which loops have requests that wait, and how many
+// they have in flight.
 #pragma once
 
 #include <atomic>
@@ -17,7 +18,9 @@ class SharedState {
   static constexpr std::uint32_t most_loops = 64;
   static constexpr std::uint32_t none = (1u << 20) - 1;  ///< no engine's number
 
-  explicit SharedState(std::uint32_t loops) : loops_(loops) { assert(loops <= most_loops); }
+  explicit SharedState(std::uint32_t loops) : loops_(loops), in_flight_(std::make_unique<OfLoop[]>(loops)) {
+    assert(loops <= most_loops);
+  }
   ~SharedState();
   SharedState(const SharedState&) = delete;
   SharedState& operator=(const SharedState&) = delete;
@@ -38,7 +41,18 @@ class SharedState {
   /// A bit for each loop at which requests wait, this one left out.
   std::uint64_t waiting_elsewhere(std::uint32_t loop) const;
 
+  /// How many requests this loop has at engines; kept while some wait there.
+  void set_in_flight(std::uint32_t loop, std::int64_t requests) {
+    in_flight_[loop].requests.store(requests, std::memory_order_relaxed);
+  }
+  /// The least that another loop has at engines at which requests wait; INT64_MAX if none waits.
+  std::int64_t least_of_those_waiting(std::uint32_t loop) const;
+
  private:
+  /// On a cache line of its own: each loop writes its own often.
+  struct alignas(64) OfLoop {
+    std::atomic<std::int64_t> requests{0};
+  };
   struct Place {
     std::atomic<std::uint64_t> name{0};  ///< hash; 0: free
     std::atomic<std::int64_t> in_flight{0};
@@ -57,6 +71,7 @@ class SharedState {
 
   const std::uint32_t loops_;
   std::atomic<std::uint64_t> waiting_{0};
+  std::unique_ptr<OfLoop[]> in_flight_;
   std::atomic<Places*> places_{nullptr};
   std::atomic<Sessions*> sessions_{nullptr};  ///< null until the first one
 };

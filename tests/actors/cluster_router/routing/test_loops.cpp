@@ -1,4 +1,5 @@
 // Dispatchers of several event loops beside each other: what they share is exact, whoever counts.
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <boost/test/unit_test.hpp>
@@ -133,6 +134,87 @@ BOOST_AUTO_TEST_CASE(what_is_in_flight_follows_its_engine_through_changes_of_the
   std::size_t served = 0;
   for (std::size_t i = 0; i < 20; ++i) served += sent(loops.begin(i % 2)) ? 1 : 0;
   BOOST_TEST(served == 4u);
+}
+
+namespace {
+
+/// Loops in virtual time. Whoever frees a place asks for it at once, as the gateway's loops do; the others are woken a moment later.
+class Racing {
+ public:
+  Racing(Fleet& fleet, std::uint32_t count)
+      : loops_(fleet, count), served_(count), woken_(count, end_of_time) {}
+
+  void begin(std::size_t loop) {
+    const Begun begun = loops_.each[loop].begin(request("all"), now_);
+    take(loop, begun.ticket, begun.verdict);
+  }
+  /// One place after the other ends; each end is a new request at the same loop, so that as many wait as before.
+  void run(Duration duration) {
+    for (const Instant end = now_ + duration;;) {
+      const auto next = std::ranges::min_element(ends_, {}, &End::at);
+      const auto pump = std::ranges::min_element(woken_);
+      now_ = std::min(next->at, *pump);
+      if (now_ >= end) return;
+      const auto loop = static_cast<std::size_t>(pump - woken_.begin());
+      *pump <= next->at ? ask(loop) : finish(next);
+    }
+  }
+  const std::vector<int>& served() const { return served_; }
+
+ private:
+  struct End {
+    Instant at;
+    std::size_t loop;
+    Ticket ticket;
+  };
+  void take(std::size_t loop, Ticket ticket, const Verdict& verdict) {
+    if (!std::holds_alternative<Forward>(verdict)) return;
+    ends_.push_back({now_ + from_seconds(rng_.uniform(0.5, 1.5)), loop, ticket});
+    ++served_[loop];
+  }
+  void ask(std::size_t loop) {
+    while (const auto ready = loops_.each[loop].next_ready(now_)) take(loop, ready->ticket, ready->verdict);
+    woken_[loop] = loops_.each[loop].next_wake();
+  }
+  void finish(std::vector<End>::iterator which) {
+    const End done = *which;
+    ends_.erase(which);
+    loops_.each[done.loop].client_left(done.ticket, now_);
+    begin(done.loop);
+    for (std::size_t other = 0; other < woken_.size(); ++other)
+      if (loops_.each[done.loop].waiting_elsewhere() & (1ULL << other))
+        woken_[other] = std::min(woken_[other], now_ + 50us);
+    ask(done.loop);
+  }
+
+  Loops loops_;
+  Rng rng_{7};
+  Instant now_ = at(1);
+  std::vector<End> ends_;
+  std::vector<int> served_;
+  std::vector<Instant> woken_;
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(loops_that_wait_are_served_alike_whoever_came_first) {
+  constexpr std::uint32_t count = 4;
+  Fleet fleet = fleet_with(8, 4'000);
+  fleet.policy.queue.max_wait = 1h;
+  fleet.policy.timeouts.total = 2h;
+  Racing racing(fleet, count);
+  for (std::size_t loop = 0; loop < count; ++loop)
+    for (int i = 0; i < 100; ++i) racing.begin(loop);  // the first takes all places
+  racing.run(30s);
+  const std::vector<int> before = racing.served();
+  racing.run(300s);
+  std::vector<int> served = racing.served();
+  for (std::size_t loop = 0; loop < count; ++loop) served[loop] -= before[loop];
+  const auto [least, most] = std::ranges::minmax(served);
+  BOOST_TEST_MESSAGE("of each loop " << served[0] << ", " << served[1] << ", " << served[2] << ", "
+                                     << served[3]);
+  BOOST_TEST(least > 500);
+  BOOST_TEST(most < 1.1 * least);
 }
 
 BOOST_AUTO_TEST_CASE(no_race_of_loops_oversteps_a_limit_or_leaves_somebody_waiting) {
