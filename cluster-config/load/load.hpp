@@ -39,9 +39,11 @@ tl::expected<LoadedPolicy, LoadFailure> load_policy(const std::string& policy_fi
 /// What the two disagree about: models, zones, classes that no engine may serve. Places are of the configuration.
 std::vector<Mistake> match(const Config& config, const policy::CompiledPolicy& policy);
 
-/// The policy's limits on how classes are divided that even the whole fleet cannot keep. Part of match(); the policy's lines are in the
-/// texts.
+/// The policy's limits on how classes are divided that even the whole fleet cannot keep, and match_reserves(). Part of match(); the policy's
+/// lines are in the texts.
 std::vector<Mistake> match_limits(const Config& config, const policy::CompiledPolicy& policy);
+/// Capacity that the policy wants for a class and the whole fleet does not have.
+std::vector<Mistake> match_reserves(const Config& config, const policy::CompiledPolicy& policy);
 
 /// The first line of a file that holds a secret, without blanks around it. Errors: io, invalid (nothing is there).
 Result<std::string> read_secret_line(const std::string& path);

@@ -36,6 +36,7 @@ class Servers {
     switch (level) {
       case DomainLevel::cluster: return engine.cluster.str();
       case DomainLevel::region: return config_.find_cluster(engine.cluster)->region.str();
+      case DomainLevel::zone: return config_.find_cluster(engine.cluster)->zone.str();
       default: return engine.rack.str();
     }
   }
@@ -63,22 +64,30 @@ class Servers {
 
   void caps(std::vector<Mistake>& out) const {
     const policy::Limits& limits = policy_.limits;
-    std::map<std::string, std::map<std::string, double>> clusters;
-    for (const Engine* engine : engines_)
-      clusters[engine->cluster.str()][engine->rack.str()] += limits.engine_weight_cap.value_or(1.0);
-    double takes = 0;
-    for (const auto& [cluster, racks] : clusters) {
-      double sum = 0;
-      for (const auto& [rack, most] : racks) sum += std::min(most, limits.rack_weight_cap.value_or(1.0));
-      takes += std::min(sum, limits.cluster_weight_cap.value_or(1.0));
+    struct Domain {
+      const Engine* member;
+      double takes = 0;
+    };
+    std::vector<Domain> inner;
+    for (const Engine* engine : engines_) inner.push_back({engine, limits.engine_weight_cap.value_or(1.0)});
+    for (const auto& [level, cap] : limits.domain_caps()) {
+      std::map<std::string, Domain> outer;
+      for (const Domain& d : inner) {
+        Domain& in = outer[domain(*d.member, level)];
+        in.member = d.member, in.takes += d.takes;
+      }
+      inner.clear();
+      for (const auto& [name, d] : outer) inner.push_back({d.member, std::min(d.takes, cap.value_or(1.0))});
     }
+    double takes = 0;
+    for (const Domain& d : inner) takes += d.takes;
     if (takes < 1 - 1e-9)
       out.push_back(
           {{1, 1},
            fmt::format("the policy's caps on weights let the engines that may serve class '{}' take "
                        "only {:.4g} % of it",
                        row_.name, 100 * takes),
-           "add engines with its model, or raise weight(engine), weight(rack) or weight(cluster)"});
+           "add engines with its model, or raise the caps: weight(engine), weight(rack) and so on"});
   }
 
   void survive(const policy::Survive& limit, std::vector<Mistake>& out) const {
@@ -102,7 +111,7 @@ class Servers {
 }  // namespace
 
 std::vector<Mistake> match_limits(const Config& config, const policy::CompiledPolicy& policy) {
-  std::vector<Mistake> out;
+  std::vector<Mistake> out = match_reserves(config, policy);
   if (!policy.limits_rows()) return out;
   for (std::size_t c = 0; c < policy.classes.size(); ++c) Servers(config, policy, ClassIndex(c)).check(out);
   return out;

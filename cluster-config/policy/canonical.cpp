@@ -4,6 +4,7 @@
 #include "cluster-config/policy/compile.hpp"
 #include "cluster-config/policy/knobs.hpp"
 #include "cluster-config/policy/lexer.hpp"
+#include "cluster-config/policy/syntax.hpp"
 
 namespace signalbox::policy {
 namespace {
@@ -83,6 +84,8 @@ class Writer {
       put("  demand {}..{}\n", factor(row.demand_low_tokens_per_s),
           write(row.demand_high_tokens_per_s, Dimension::rate));
     if (row.continue_streams) put("  continue streams\n");
+    if (row.ttft_weight != 1 || row.tpot_weight != 1)
+      put("  weigh ttft {} tpot {}\n", factor(row.ttft_weight), factor(row.tpot_weight));
     put("  shed cost {}\n  floor {}\n}}\n", time(row.shed_cost_seconds), share(row.floor_share));
   }
 
@@ -112,8 +115,8 @@ class Writer {
     const Limits& l = p_.limits;
     put("limits {{\n");
     if (l.engine_weight_cap) put("  weight(engine) <= {}\n", factor(*l.engine_weight_cap));
-    if (l.rack_weight_cap) put("  weight(rack) <= {}\n", factor(*l.rack_weight_cap));
-    if (l.cluster_weight_cap) put("  weight(cluster) <= {}\n", factor(*l.cluster_weight_cap));
+    for (const auto& [level, cap] : l.domain_caps())
+      if (cap) put("  weight({}) <= {}\n", name_of(level), factor(*cap));
     put("  load(engine) <= {} * capacity\n  in_flight(engine) <= {}\n", factor(l.load_ceiling),
         l.in_flight_cap);
     for (const ClassRow& row : p_.classes)
@@ -122,7 +125,19 @@ class Writer {
             row.spread_racks);
     for (const Survive& s : l.survive)
       put("  survive 1 {} for criticality >= {}\n", name_of(s.level), name_of(s.from));
+    if (l.churn.limited()) churn(l.churn);
+    for (const Reserve& r : l.reserves)
+      put("  capacity({}{}) >= {} * demand\n", quoted(p_.at(r.of).name.str()),
+          r.level ? fmt::format(", {} {}", name_of(*r.level), quoted(r.place.str())) : "", factor(r.factor));
     put("}}\n");
+  }
+
+  void churn(const Churn& limit) {
+    std::vector<std::string> parts;
+    if (limit.per_snapshot) parts.push_back(factor(*limit.per_snapshot) + " per snapshot");
+    if (limit.in_window)
+      parts.push_back(fmt::format("{} per {}", factor(*limit.in_window), time(to_seconds(limit.window))));
+    put("  churn L1 <= {} {}\n", fmt::join(parts, ", "), churn_exception);
   }
 
   void shed() {

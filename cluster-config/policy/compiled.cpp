@@ -40,8 +40,7 @@ bool Retry::retries_status(int status) const {
 }
 
 bool CompiledPolicy::limits_rows() const {
-  return limits.engine_weight_cap || limits.rack_weight_cap || limits.cluster_weight_cap ||
-         !limits.survive.empty() ||
+  return limits.caps_weights() || !limits.survive.empty() || limits.churn.limited() ||
          std::ranges::any_of(classes, [](const ClassRow& row) { return row.spread_engines > 1; });
 }
 

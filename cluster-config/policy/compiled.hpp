@@ -99,8 +99,9 @@ struct ClassRow {
   /// On how many engines and racks each cluster's requests are spread: the largest of them, one less than this, get at most
   /// 1 - spread_rest together.
   std::uint32_t spread_engines = 1, spread_racks = 1;
-  int line = 0;         ///< of the source; not part of the hash
-  int spread_line = 0;  ///< likewise
+  double ttft_weight = 1, tpot_weight = 1;  ///< multiply the objective's weights for its requests
+  int line = 0;                             ///< of the source; not part of the hash
+  int spread_line = 0;                      ///< likewise
 };
 inline constexpr double spread_rest = 0.05;
 inline constexpr std::uint32_t most_spread = 16;
@@ -109,7 +110,7 @@ inline constexpr std::uint32_t most_spread = 16;
 // numbers
 
 /// What fails together.
-enum class DomainLevel : std::uint8_t { rack, cluster, region };
+enum class DomainLevel : std::uint8_t { rack, cluster, region, zone };
 
 /// Classes of at least `from` are planned so that the loss of any one domain of `level` leaves engines that carry them.
 struct Survive {
@@ -118,14 +119,47 @@ struct Survive {
   int line = 0;  ///< of the source; not part of the hash
 };
 
+/// How much of a row's weights may move: the sum over its engines of what each gains or loses. Leaving an engine that may serve no
+/// more is free.
+struct Churn {
+  std::optional<double> per_snapshot;
+  std::optional<double> in_window;  ///< the sum over all snapshots of any `window`
+  Duration window{};
+  bool limited() const { return per_snapshot || in_window; }
+};
+
+/// The engines that may serve a class, all or those in one place, carry at least `factor` times its demand: what is declared, by the whole
+/// fleet, before the policy comes into force; what is planned for, by the engines in service.
+struct Reserve {
+  ClassIndex of;
+  std::optional<DomainLevel> level;  ///< none: anywhere
+  DomainName place;
+  double factor = 1;
+  int line = 0;  ///< of the source; not part of the hash
+};
+
 /// Limits that every plan holds. Shares are in [0, 1].
 struct Limits {
   double load_ceiling = 0.85;               ///< load of one engine over its capacity
   std::optional<double> engine_weight_cap;  ///< share of one (cluster, class) row that one engine may get
   std::optional<double> rack_weight_cap;    ///< the same for all engines of one rack
-  std::optional<double> cluster_weight_cap;
+  std::optional<double> cluster_weight_cap, region_weight_cap, zone_weight_cap;
   std::uint32_t in_flight_cap = 256;  ///< requests that one router keeps open on one engine
   std::vector<Survive> survive;       ///< ascending by level
+  Churn churn;
+  std::vector<Reserve> reserves;
+
+  /// The caps of failure domains, from the inside out: each level's domains lie in one of the next.
+  std::array<std::pair<DomainLevel, std::optional<double>>, 4> domain_caps() const {
+    return {{{DomainLevel::rack, rack_weight_cap},
+             {DomainLevel::cluster, cluster_weight_cap},
+             {DomainLevel::region, region_weight_cap},
+             {DomainLevel::zone, zone_weight_cap}}};
+  }
+  bool caps_domains() const {
+    return rack_weight_cap || cluster_weight_cap || region_weight_cap || zone_weight_cap;
+  }
+  bool caps_weights() const { return engine_weight_cap || caps_domains(); }
 };
 
 /// Hot prefix groups.
@@ -338,6 +372,7 @@ struct EnumTable<policy::DomainLevel> {
       EnumRow{"rack", "the engines of one rack; an engine without one is a rack of its own"},
       EnumRow{"cluster", "the engines of one cluster"},
       EnumRow{"region", "the engines of all clusters in one region"},
+      EnumRow{"zone", "the engines of all clusters in one zone"},
   };
 };
 

@@ -51,6 +51,12 @@ std::string spread(const ClassRow& row) {
                      row.spread_racks, row.spread_racks == 1 ? "" : "s");
 }
 
+std::string weights(const ClassRow& row) {
+  if (row.ttft_weight == 1 && row.tpot_weight == 1) return {};
+  return fmt::format("  weighs    a second to the first token {} times, one between tokens {} times\n",
+                     write(row.ttft_weight, Dimension::factor), write(row.tpot_weight, Dimension::factor));
+}
+
 std::string demand(const ClassRow& row) {
   if (row.demand_high_tokens_per_s == std::numeric_limits<double>::infinity()) return {};
   return fmt::format("  expected  {} to {}\n", write(row.demand_low_tokens_per_s, Dimension::rate),
@@ -66,13 +72,13 @@ std::string CompiledPolicy::explain(ClassIndex index) const {
       "  takes     {}, model {}{}{}{}\n"
       "  gives     criticality {}; {}\n"
       "  overload  refusing one request counts as {} of latency; at least {} is admitted\n"
-      "{}{}{}",
+      "{}{}{}{}",
       row.name, name, version, row.line, join_tenants(row), at(row.model).name, versions(row.versions),
       conditions(row), index.at() > 0 ? ", unless a class above takes it" : "", name_of(row.criticality),
       residency(*this, row), write(row.shed_cost_seconds, Dimension::time),
       write(row.floor_share, Dimension::share),
       row.continue_streams ? "  streams   go on at another engine when theirs breaks\n" : "", spread(row),
-      demand(row));
+      weights(row), demand(row));
 }
 
 }  // namespace signalbox::policy

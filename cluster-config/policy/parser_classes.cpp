@@ -31,7 +31,7 @@ bool Parser::class_item(ClassDecl& decl) {
   }
   if (cursor_.here().is("model")) return class_model(decl);
   if (cursor_.here().is("residency")) return class_residency(decl);
-  if (cursor_.here().is("weigh")) return refuse_unenforced("a class's own weights");
+  if (cursor_.accept("weigh")) return class_weights(decl);
   if (cursor_.accept("criticality"))
     return set_once(decl.criticality, cursor_.take_name("critical, standard or sheddable"), word,
                     "the criticality");
@@ -57,9 +57,24 @@ bool Parser::class_item(ClassDecl& decl) {
     decl.continue_streams = true;
     return cursor_.expect("streams", "after 'continue'");
   }
-  constexpr std::array<std::string_view, 10> known{"tenants",   "model",  "criticality", "asked", "tokens",
-                                                   "residency", "demand", "shed",        "floor", "continue"};
+  constexpr std::array<std::string_view, 11> known{"tenants", "model",     "criticality", "asked",
+                                                   "tokens",  "residency", "demand",      "shed",
+                                                   "floor",   "continue",  "weigh"};
   return cursor_.unknown_word("a part of a class", known);
+}
+
+bool Parser::class_weights(ClassDecl& decl) {
+  if (!cursor_.here().is("ttft") && !cursor_.here().is("tpot"))
+    return cursor_.expected("ttft or tpot after 'weigh'");
+  while (cursor_.here().is("ttft") || cursor_.here().is("tpot")) {
+    const Token term = cursor_.here();
+    cursor_.advance();
+    if (!set_once(term.is("ttft") ? decl.ttft_weight : decl.tpot_weight,
+                  cursor_.take_quantity("a factor such as 2"), term,
+                  fmt::format("the weight of {}", term.text)))
+      return false;
+  }
+  return true;
 }
 
 bool Parser::class_model(ClassDecl& decl) {

@@ -45,11 +45,14 @@ class Parser {
   bool model_item();
   bool class_item(ClassDecl& decl);
   bool class_model(ClassDecl& decl);
+  bool class_weights(ClassDecl& decl);
   bool class_residency(ClassDecl& decl);
   bool limit_item();
   bool weight_limit();
   bool spread_limit();
   bool survive_limit();
+  bool churn_limit();
+  bool reserve_limit();
   bool objective_item();
   bool shed_part(ShedDecl& decl);
   bool test_part(TestDecl& decl);

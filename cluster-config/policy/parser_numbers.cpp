@@ -28,19 +28,22 @@ bool Parser::limit_item() {
   }
   if (cursor_.accept("spread")) return spread_limit();
   if (cursor_.accept("survive")) return survive_limit();
-  for (const std::string_view word : {"capacity", "churn"})
-    if (cursor_.here().is(word)) return refuse_unenforced(fmt::format("the limit '{}'", word));
-  constexpr std::array<std::string_view, 5> known{"weight", "load", "in_flight", "spread", "survive"};
+  if (cursor_.here().is("churn")) return churn_limit();
+  if (cursor_.accept("capacity")) return reserve_limit();
+  constexpr std::array<std::string_view, 7> known{"weight",  "load",  "in_flight", "spread",
+                                                  "survive", "churn", "capacity"};
   return cursor_.unknown_word("a limit", known);
 }
 
 bool Parser::weight_limit() {
   cursor_.advance();
   if (!cursor_.expect("(", "after 'weight'")) return false;
-  constexpr std::array<std::pair<std::string_view, LimitKind>, 3> levels{
+  constexpr std::array<std::pair<std::string_view, LimitKind>, 5> levels{
       {{"engine", LimitKind::engine_weight},
        {"rack", LimitKind::rack_weight},
-       {"cluster", LimitKind::cluster_weight}}};
+       {"cluster", LimitKind::cluster_weight},
+       {"region", LimitKind::region_weight},
+       {"zone", LimitKind::zone_weight}}};
   for (const auto& [level, kind] : levels)
     if (cursor_.accept(level)) {
       if (!cursor_.expect(")", "after the level") || !cursor_.expect("<=", "before the limit")) return false;
@@ -48,9 +51,7 @@ bool Parser::weight_limit() {
       if (value) doc_.limits.push_back({kind, std::move(*value)});
       return value.has_value();
     }
-  if (cursor_.here().is("region") || cursor_.here().is("zone"))
-    return refuse_unenforced(fmt::format("a weight limit for a {}", cursor_.here().text));
-  return cursor_.expected("engine, rack or cluster");
+  return cursor_.expected("engine, rack, cluster, region or zone");
 }
 
 bool Parser::spread_limit() {
@@ -75,13 +76,54 @@ bool Parser::spread_limit() {
 bool Parser::survive_limit() {
   auto count = cursor_.take_quantity("how many domains may be lost at a time: 1");
   if (!count) return false;
-  auto level = cursor_.take_name("rack, cluster or region");
+  auto level = cursor_.take_name("rack, cluster, region or zone");
   if (!level) return false;
   if (!cursor_.accept_words("for criticality >="))
     return cursor_.expected("'for criticality >=' after the domain");
   auto from = cursor_.take_name("critical, standard or sheddable");
   if (!from) return false;
   doc_.survivals.push_back({std::move(*count), std::move(*level), std::move(*from)});
+  return true;
+}
+
+bool Parser::churn_limit() {
+  const Token at = cursor_.here();
+  cursor_.advance();
+  if (!cursor_.accept_words("L1 <=")) return cursor_.expected("'L1 <=' after 'churn'");
+  ChurnUse use;
+  do {
+    const Token part = cursor_.here();
+    auto share = cursor_.take_quantity("a share such as 0.2");
+    if (!share || !cursor_.expect("per", "after the share")) return false;
+    if (cursor_.accept("snapshot")) {
+      if (!set_once(use.per_snapshot, std::move(share), part, "the limit per snapshot")) return false;
+      continue;
+    }
+    auto window = cursor_.take_quantity("'snapshot', or a time such as 60s,");
+    if (!window || !set_once(use.in_window, std::move(share), part, "the limit per time")) return false;
+    use.window = std::move(window);
+  } while (cursor_.accept(","));
+  if (cursor_.here().is("except") && !cursor_.accept_words(churn_exception))
+    return cursor_.expected(fmt::format("'{}'", churn_exception));
+  return set_once(doc_.churn, std::optional(std::move(use)), at, "'churn'");
+}
+
+bool Parser::reserve_limit() {
+  if (!cursor_.expect("(", "after 'capacity'")) return false;
+  auto name = cursor_.take_name("a class");
+  if (!name) return false;
+  ReserveUse use{std::move(*name), {}, {}, {}};
+  if (cursor_.accept(",")) {
+    use.level = cursor_.take_name("rack, cluster, region or zone");
+    use.place = use.level ? cursor_.take_name("its name") : std::nullopt;
+    if (!use.place) return false;
+  }
+  if (!cursor_.expect(")", "after the place") || !cursor_.expect(">=", "before the factor")) return false;
+  auto factor = cursor_.take_quantity("a factor such as 1.3");
+  if (!factor) return false;
+  if (!cursor_.accept_words("* demand")) return cursor_.expected("'* demand'");
+  use.factor = std::move(*factor);
+  doc_.reserves.push_back(std::move(use));
   return true;
 }
 

@@ -148,6 +148,10 @@ void Resolver::limits() {
       case LimitKind::cluster_weight:
         limits.cluster_weight_cap = share(use.value, 0.001, 1, "the weight");
         break;
+      case LimitKind::region_weight:
+        limits.region_weight_cap = share(use.value, 0.001, 1, "the weight");
+        break;
+      case LimitKind::zone_weight: limits.zone_weight_cap = share(use.value, 0.001, 1, "the weight"); break;
       case LimitKind::load:
         limits.load_ceiling = share(use.value, 0.05, 0.99, "the load").value_or(limits.load_ceiling);
         break;
@@ -161,21 +165,58 @@ void Resolver::limits() {
   caps_nest();
 }
 
+std::optional<ClassIndex> Resolver::declared_class(const Word& word) {
+  const auto index = out_.find_class(word.text);
+  // A class that was not understood has its own errors.
+  if (!index &&
+      std::ranges::none_of(doc_.classes, [&](const ClassDecl& c) { return c.name.text == word.text; })) {
+    std::vector<std::string_view> names;
+    for (const ClassRow& row : out_.classes) names.push_back(row.name.str());
+    undeclared(word, "class", names);
+  }
+  return index;
+}
+
+void Resolver::churn() {
+  if (!doc_.churn) return;
+  Churn& churn = out_.limits.churn;
+  const ChurnUse& use = *doc_.churn;
+  if (use.per_snapshot) churn.per_snapshot = share(*use.per_snapshot, 0.001, 2, "the churn");
+  if (!use.in_window) return;
+  churn.in_window = share(*use.in_window, 0.001, 1000, "the churn");
+  if (const auto window = value(*use.window, Dimension::time, 1, 3600, "the time"))
+    churn.window = from_seconds(*window);
+}
+
+void Resolver::reserves() {
+  constexpr std::array<std::string_view, 4> levels{"rack", "cluster", "region", "zone"};
+  for (const ReserveUse& use : doc_.reserves) {
+    const auto index = declared_class(use.service_class);
+    const auto factor = value(use.factor, Dimension::factor, 0.1, 100, "the factor");
+    if (!index || !factor) continue;
+    Reserve out{*index, {}, {}, *factor, use.service_class.span.line};
+    if (out_.at(*index).demand_high_tokens_per_s == std::numeric_limits<double>::infinity()) {
+      error(use.service_class.span, fmt::format("class {} declares no demand", use.service_class.text),
+            "write in the class: demand 0..1200 tok/s");
+      continue;
+    }
+    if (use.level) {
+      out.level = value_of<DomainLevel>(use.level->text);
+      if (!out.level) {
+        not_one_of(*use.level, "a failure domain", levels);
+        continue;
+      }
+      out.place = name<DomainName>(*use.place);
+    }
+    out_.limits.reserves.push_back(std::move(out));
+  }
+}
+
 void Resolver::spreads() {
   Seen seen;
   for (const SpreadUse& use : doc_.spreads) {
-    const auto index = out_.find_class(use.service_class.text);
-    if (!index) {
-      // A class that was not understood has its own errors.
-      if (std::ranges::any_of(doc_.classes,
-                              [&](const ClassDecl& c) { return c.name.text == use.service_class.text; }))
-        continue;
-      std::vector<std::string_view> names;
-      for (const ClassRow& row : out_.classes) names.push_back(row.name.str());
-      undeclared(use.service_class, "class", names);
-      continue;
-    }
-    if (!first_use(seen, use.service_class, "spread of")) continue;
+    const auto index = declared_class(use.service_class);
+    if (!index || !first_use(seen, use.service_class, "spread of")) continue;
     ClassRow& row = out_.classes[index->at()];
     row.spread_line = use.service_class.span.line;
     for (const auto& [quantity, field] :
@@ -189,7 +230,7 @@ void Resolver::spreads() {
 }
 
 void Resolver::survivals() {
-  constexpr std::array<std::string_view, 3> levels{"rack", "cluster", "region"};
+  constexpr std::array<std::string_view, 4> levels{"rack", "cluster", "region", "zone"};
   Seen seen;
   for (const SurviveUse& use : doc_.survivals) {
     const auto level = value_of<DomainLevel>(use.level.text);
@@ -210,22 +251,30 @@ void Resolver::survivals() {
 }
 
 void Resolver::caps_nest() {
-  const Limits& limits = out_.limits;
-  const auto report = [this](LimitKind kind, std::string_view outer, std::string_view inner) {
-    for (const LimitUse& use : doc_.limits)
-      if (use.kind == kind)
-        return error(use.value.span, fmt::format("a {}'s cap is below that of its {}s", outer, inner),
-                     fmt::format("a {} holds whole {}s: raise its cap or lower theirs", outer, inner));
+  struct Level {
+    LimitKind kind;
+    std::string_view noun;
+    std::optional<double> cap;
   };
-  if (limits.rack_weight_cap && limits.engine_weight_cap &&
-      *limits.rack_weight_cap < *limits.engine_weight_cap)
-    report(LimitKind::rack_weight, "rack", "engine");
-  if (limits.cluster_weight_cap && limits.rack_weight_cap &&
-      *limits.cluster_weight_cap < *limits.rack_weight_cap)
-    report(LimitKind::cluster_weight, "cluster", "rack");
-  else if (limits.cluster_weight_cap && limits.engine_weight_cap &&
-           *limits.cluster_weight_cap < *limits.engine_weight_cap)
-    report(LimitKind::cluster_weight, "cluster", "engine");
+  const Limits& limits = out_.limits;
+  const std::array<Level, 5> levels{{{LimitKind::engine_weight, "engine", limits.engine_weight_cap},
+                                     {LimitKind::rack_weight, "rack", limits.rack_weight_cap},
+                                     {LimitKind::cluster_weight, "cluster", limits.cluster_weight_cap},
+                                     {LimitKind::region_weight, "region", limits.region_weight_cap},
+                                     {LimitKind::zone_weight, "zone", limits.zone_weight_cap}}};
+  const auto report = [this](const Level& outer, const Level& inner) {
+    for (const LimitUse& use : doc_.limits)
+      if (use.kind == outer.kind)
+        return error(
+            use.value.span, fmt::format("a {}'s cap is below that of its {}s", outer.noun, inner.noun),
+            fmt::format("a {} holds whole {}s: raise its cap or lower theirs", outer.noun, inner.noun));
+  };
+  for (std::size_t outer = 1; outer < levels.size(); ++outer)
+    for (std::size_t inner = outer; inner-- > 0;)
+      if (levels[outer].cap && levels[inner].cap && *levels[outer].cap < *levels[inner].cap) {
+        report(levels[outer], levels[inner]);
+        break;
+      }
 }
 
 void Resolver::numbers() {

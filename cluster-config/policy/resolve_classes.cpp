@@ -110,6 +110,11 @@ void Resolver::class_numbers(const ClassDecl& decl, ClassRow& row) {
                                 .value_or(row.shed_cost_seconds);
   if (decl.floor)
     row.floor_share = value(*decl.floor, Dimension::share, 0, 1, "the floor").value_or(row.floor_share);
+  for (const auto& [quantity, weight] :
+       {std::pair(&decl.ttft_weight, &row.ttft_weight), std::pair(&decl.tpot_weight, &row.tpot_weight)})
+    if (*quantity)
+      *weight = value(**quantity, Dimension::factor, least_class_weight, most_class_weight, "the weight")
+                    .value_or(1.0);
   if (decl.tokens) {
     if (const auto range = bounds(*decl.tokens, Dimension::tokens, most_tokens, "the number of tokens")) {
       row.tokens_low = static_cast<std::uint64_t>(range->first);

@@ -13,6 +13,7 @@ namespace signalbox::policy {
 inline constexpr double most_tokens = 1e12;
 inline constexpr double most_rate = 1e12;
 inline constexpr double longest_shed_cost_s = 86'400;
+inline constexpr double least_class_weight = 0.05, most_class_weight = 20;
 
 /// Where each name of one kind was first said.
 using Seen = std::map<std::string, int, std::less<>>;
@@ -45,6 +46,8 @@ class Resolver {
     limits();
     spreads();
     survivals();
+    churn();
+    reserves();
     numbers();
     retry_lists();
     out_.index();
@@ -130,6 +133,9 @@ class Resolver {
   void limits();
   void spreads();
   void survivals();
+  void churn();
+  void reserves();
+  std::optional<ClassIndex> declared_class(const Word& word);
   void numbers();
   void retry_lists();
 

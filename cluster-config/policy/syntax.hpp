@@ -11,6 +11,9 @@
 
 namespace signalbox::policy {
 
+/// What a limit of churn always excepts.
+inline constexpr std::string_view churn_exception = "except from engine gone | draining";
+
 struct Word {
   std::string text;
   Span span;
@@ -62,10 +65,19 @@ struct ClassDecl {
   bool strict = false;
   std::optional<std::pair<Quantity, Quantity>> demand;
   std::optional<Quantity> shed_cost, floor;
+  std::optional<Quantity> ttft_weight, tpot_weight;
   bool continue_streams = false;
 };
 
-enum class LimitKind : std::uint8_t { engine_weight, rack_weight, cluster_weight, load, in_flight };
+enum class LimitKind : std::uint8_t {
+  engine_weight,
+  rack_weight,
+  cluster_weight,
+  region_weight,
+  zone_weight,
+  load,
+  in_flight
+};
 struct LimitUse {
   LimitKind kind;
   Quantity value;
@@ -79,6 +91,17 @@ struct SpreadUse {
 struct SurviveUse {
   Quantity count;
   Word level, from;
+};
+
+/// churn L1 <= SHARE per snapshot, SHARE per WINDOW
+struct ChurnUse {
+  std::optional<Quantity> per_snapshot, in_window, window;
+};
+/// capacity(CLASS, LEVEL PLACE) >= FACTOR * demand
+struct ReserveUse {
+  Word service_class;
+  std::optional<Word> level, place;
+  Quantity factor;
 };
 
 struct ShedDecl {
@@ -129,6 +152,8 @@ struct Document {
   std::vector<LimitUse> limits;
   std::vector<SpreadUse> spreads;
   std::vector<SurviveUse> survivals;
+  std::optional<ChurnUse> churn;
+  std::vector<ReserveUse> reserves;
   std::optional<ShedDecl> shed;
   std::vector<KnobUse> knobs;
   std::vector<Word> retry_on;  ///< kinds of failure and statuses

@@ -195,7 +195,15 @@ struct GroupRow {
 };
 
 /// A limit of the policy that shapes more than one engine's load.
-enum class PolicyLimit : std::uint8_t { weight_cap, domain_cap, spread, survival, cache_memory };
+enum class PolicyLimit : std::uint8_t {
+  weight_cap,
+  domain_cap,
+  spread,
+  survival,
+  cache_memory,
+  churn,
+  capacity
+};
 
 /// Where such a limit binds: the plan would be cheaper without it.
 struct LimitRow {
@@ -205,16 +213,23 @@ struct LimitRow {
   PolicyLimit limit = PolicyLimit::weight_cap;
   double moved = 0;
   bool held = true;
+  double price_s = 0;
   static constexpr auto fields() {
     using T = LimitRow;
     return std::tuple{
         field(1, "class", &T::request_class, "row of the class"),
-        field(2, "engine", &T::engine, "row of the engine"), field(3, "limit", &T::limit, "the limit"),
+        field(2, "engine", &T::engine, "row of the engine"),
+        field(3, "limit", &T::limit, "the limit"),
         field(4, "moved", &T::moved,
               "share of the class's requests that it moves to this engine; negative: away from it")
             .unit("share")
             .within(-1, 1),
-        field(5, "held", &T::held, "whether the engines that are left suffice to hold it")};
+        field(5, "held", &T::held, "whether the engines that are left suffice to hold it"),
+        field(6, "price_s", &T::price_s,
+              "what one more request of the class would save if the limit let it go to this engine, at the "
+              "plan's loads; 0: nothing, or not known")
+            .unit("s")
+            .within(0, 1e9)};
   }
 };
 
@@ -234,7 +249,7 @@ struct CoverRow {
 /// A verified plan as published for one cluster. Full and idempotent; the highest version wins.
 struct RoutingSnapshot {
   static constexpr MessageInfo info{21,
-                                    4,
+                                    5,
                                     "routing_snapshot",
                                     "snapshot/<cluster>/<optimizer>/",
                                     "the routing weights of one cluster, with the prices that explain them",
@@ -393,10 +408,12 @@ template <>
 struct signalbox::EnumTable<signalbox::schema::PolicyLimit> {
   static constexpr std::array rows{
       EnumRow{"weight_cap", "no engine gets more than the policy's share of a class"},
-      EnumRow{"domain_cap", "no rack or cluster gets more than the policy's share of a class"},
+      EnumRow{"domain_cap", "no failure domain gets more than the policy's share of a class"},
       EnumRow{"spread", "the class is served by as many engines and racks as the policy asks for"},
       EnumRow{"survival", "the rest can carry the class if a failure domain is lost"},
       EnumRow{"cache_memory", "hot prefix groups hold no more of an engine's KV memory"},
+      EnumRow{"churn", "no more of the class's weights moves at a time"},
+      EnumRow{"capacity", "the engines in service can carry the class and what the policy keeps for it"},
   };
 };
 template <>

@@ -69,7 +69,7 @@ std::vector<Mix> engine_mixes(const FleetState& fleet) {
     const double rate = std::max(traffic.demand_per_s, idle_rate_per_s);
     Mix& mix = mixes[route.engine.at()];
     mix.rate += rate;
-    mix.latency_s += rate * unloaded_latency_s(step, traffic.shape, fleet.objective.latency);
+    mix.latency_s += rate * unloaded_latency_s(step, traffic.shape, latency_weights(fleet, traffic));
     mix.plain_latency_s += rate * unloaded_latency_s(step, traffic.shape, {});
     mix.work_s += rate * work_s(step, traffic.shape);
     mix.held_tokens += rate * traffic.shape.context_tokens;
@@ -121,9 +121,10 @@ Result<BuiltProblem> build_problem(const FleetState& fleet) {
       if (curve.ceiling <= 0.0) continue;
       const double work = std::max(work_s(engine.step, t.shape), 1e-9);
       const auto& weights = fleet.objective;
-      const PairParts parts{weights.network * route.network_s, weights.egress * route.egress_s,
-                            -weights.cache * route.cache_value_s,
-                            unloaded_latency_s(engine.step, t.shape, weights.latency) - curve.q * work};
+      const PairParts parts{
+          weights.network * route.network_s, weights.egress * route.egress_s,
+          -weights.cache * route.cache_value_s,
+          unloaded_latency_s(engine.step, t.shape, latency_weights(fleet, t)) - curve.q * work};
       problem.pairs.push_back(
           {route.engine, parts.network_s + parts.egress_s + parts.cache_s + parts.service_s, work});
       problem.reference_per_s.push_back(route.reference_per_s);

@@ -27,6 +27,7 @@ struct TrafficState {
   double shed_cost_s = 0;
   double floor_fraction = 0;
   double floor_shed_cost_s = 0;
+  LatencyWeights weigh{};  ///< multiply the objective's for this class
 };
 
 /// An allowed (source, engine). All costs in seconds of latency per request.
@@ -63,6 +64,12 @@ struct FleetState {
   ObjectiveWeights objective;
   LoadLimits limits;
 };
+
+/// What a second of each latency counts for this traffic.
+inline LatencyWeights latency_weights(const FleetState& fleet, const TrafficState& traffic) {
+  const LatencyWeights& all = fleet.objective.latency;
+  return {all.ttft * traffic.weigh.ttft, all.tpot * traffic.weigh.tpot};
+}
 
 /// The linear cost of a pair by part, in seconds per request, already weighted; their sum is Pair::cost_s.
 struct PairParts {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -10,7 +11,7 @@ namespace signalbox::verify {
 namespace {
 
 /// Weights and loads are divided and added some thousand times. What is asked for must be kept with that tolerance; whether it can be
-/// asked for is judged as much more strictly.
+/// asked for is judged as much more shortened_row.
 constexpr double tolerance = 1e-6;
 
 /// The weights that are judged.
@@ -19,6 +20,8 @@ struct View {
   double slack;
 };
 constexpr View published{&Place::weight, tolerance}, by_capacity{&Place::fair, -tolerance};
+/// Plans that were shortened for churn are judged by this: what they break excuses them.
+constexpr View shortened_row{&Place::weight, 1e-8};
 
 struct Domains {
   std::vector<std::uint32_t> of;  ///< by EngineIndex
@@ -29,8 +32,7 @@ class Checker {
  public:
   Checker(const Rows& rows, const std::function<void(Fault, std::string)>& found)
       : rows_(rows), limits_(rows.policy.limits), found_(found) {
-    for (const auto level :
-         {policy::DomainLevel::rack, policy::DomainLevel::cluster, policy::DomainLevel::region}) {
+    for (const auto& [level, cap] : limits_.domain_caps()) {
       std::map<std::string, std::uint32_t> known;
       Domains domains;
       for (std::size_t e = 0; e < rows.table.engines.size(); ++e) {
@@ -48,6 +50,7 @@ class Checker {
       spread(sent);
     }
     for (const policy::Survive& limit : limits_.survive) survive(limit);
+    churn();
   }
 
  private:
@@ -57,6 +60,7 @@ class Checker {
     switch (level) {
       case policy::DomainLevel::cluster: return home.name.str();
       case policy::DomainLevel::region: return home.region.str();
+      case policy::DomainLevel::zone: return home.zone.str();
       default: return engine.rack.empty() ? engine.name.str() : engine.rack.str();
     }
   }
@@ -79,22 +83,25 @@ class Checker {
   }
 
   // ---------------------------------------------------------------------------------------------------------- caps
-  bool has_caps() const {
-    return limits_.engine_weight_cap || limits_.rack_weight_cap || limits_.cluster_weight_cap;
-  }
-
   /// How much of a row its engines can take under the caps: domains are nested, so the sums of the lesser ones tell.
   double takes(const Sent& sent) const {
-    std::map<std::uint32_t, std::map<std::uint32_t, double>> clusters;
+    std::map<std::uint32_t, double> inner;  // by domain, what it can take
     for (const Place& place : sent.places)
-      clusters[domain(place.engine, policy::DomainLevel::cluster)]
-              [domain(place.engine, policy::DomainLevel::rack)] += limits_.engine_weight_cap.value_or(1.0);
-    double out = 0;
-    for (const auto& [cluster, racks] : clusters) {
-      double sum = 0;
-      for (const auto& [rack, most] : racks) sum += std::min(most, limits_.rack_weight_cap.value_or(1.0));
-      out += std::min(sum, limits_.cluster_weight_cap.value_or(1.0));
+      inner[place.engine.value] = limits_.engine_weight_cap.value_or(1.0);
+    std::map<std::uint32_t, EngineIndex> member;  // of each domain, any
+    for (const Place& place : sent.places) member[place.engine.value] = place.engine;
+    for (const auto& [level, cap] : limits_.domain_caps()) {
+      std::map<std::uint32_t, double> outer;
+      std::map<std::uint32_t, EngineIndex> of;
+      for (const auto& [group, most] : inner) {
+        const std::uint32_t d = domain(member.at(group), level);
+        outer[d] += most, of[d] = member.at(group);
+      }
+      for (auto& [d, sum] : outer) sum = std::min(sum, cap.value_or(1.0));
+      inner = std::move(outer), member = std::move(of);
     }
+    double out = 0;
+    for (const auto& [group, most] : inner) out += most;
     return out;
   }
 
@@ -105,8 +112,7 @@ class Checker {
       if (limits_.engine_weight_cap && over(place.*view.weight, *limits_.engine_weight_cap))
         return fmt::format("gives {} {:.4f}, its cap is {}", rows_.table.engines[place.engine.at()].name,
                            place.*view.weight, *limits_.engine_weight_cap);
-    for (const auto& [level, cap] : {std::pair(policy::DomainLevel::rack, limits_.rack_weight_cap),
-                                     std::pair(policy::DomainLevel::cluster, limits_.cluster_weight_cap)})
+    for (const auto& [level, cap] : limits_.domain_caps())
       if (cap)
         for (const auto& [place, sum] : sums(sent, level, view))
           if (over(sum, *cap))
@@ -116,7 +122,7 @@ class Checker {
   }
 
   void caps(const Sent& sent) {
-    if (!has_caps() || takes(sent) < 1.0) return;
+    if (!limits_.caps_weights() || takes(sent) < 1.0) return;
     const std::string above = above_cap(sent, published);
     if (!above.empty()) found_(Fault::weight_cap, fmt::format("{} {}", title(sent), above));
   }
@@ -146,7 +152,7 @@ class Checker {
     const policy::ClassRow& c = rows_.policy.at(sent.of);
     if (c.spread_engines <= 1 || sent.places.size() < c.spread_engines) return;
     if (sums(sent, policy::DomainLevel::rack, published).size() < c.spread_racks) return;
-    if (has_caps() && !fair_keeps_both(sent)) return;
+    if (limits_.caps_weights() && !fair_keeps_both(sent)) return;
     if (!is_spread(sent, published))
       found_(Fault::spread,
              fmt::format("{} is not spread over {} engines and {} racks: all but the greatest get less than "
@@ -197,6 +203,59 @@ class Checker {
       if (is_meant(limit, sent) && !fair_keeps_both(sent)) return;
     if (!overloaded(limit, by_capacity).empty()) return;  // even by capacity it would be too much
     found_(Fault::survival, fmt::format("with a {} lost, {}", name_of(limit.level), what));
+  }
+
+  // ---------------------------------------------------------------------------------------------------------- churn
+  /// The row as far as it may go from the weights in force; empty: it goes no farther.
+  static std::vector<Place> shortened(const Sent& sent, const Before& before) {
+    double sum = 0, moved = 0;
+    const auto old = [&](const Place& place) {
+      const auto at = before.weights.find(place.engine);
+      return at == before.weights.end() ? 0.0 : at->second;
+    };
+    for (const Place& place : sent.places) sum += old(place);
+    if (sum <= 0) return {};
+    for (const Place& place : sent.places) moved += std::abs(place.weight - old(place) / sum);
+    if (moved <= before.may_move + tolerance) return {};
+    std::vector<Place> out = sent.places;
+    for (Place& place : out)
+      place.weight = old(place) / sum + before.may_move / moved * (place.weight - old(place) / sum);
+    return out;
+  }
+
+  /// A row may go on where it would have to stop short of what other limits ask for.
+  void churn() {
+    Rows held = rows_;
+    std::vector<std::string> found;
+    for (std::size_t i = 0; i < rows_.sent.size(); ++i) {
+      const Sent& sent = rows_.sent[i];
+      const auto before = std::ranges::find_if(
+          rows_.before, [&](const Before& b) { return b.cluster == sent.cluster && b.of == sent.of; });
+      if (before == rows_.before.end()) continue;
+      auto places = shortened(sent, *before);
+      if (places.empty()) continue;
+      held.sent[i].places = std::move(places);
+      const bool spread_out = rows_.policy.at(sent.of).spread_engines > 1;
+      if (!above_cap(held.sent[i], shortened_row).empty() ||
+          (spread_out && !is_spread(held.sent[i], shortened_row)))
+        held.sent[i] = sent;
+      else
+        found.push_back(
+            fmt::format("{} moves more than {:.4f} of its weights", title(sent), before->may_move));
+    }
+    if (found.empty() || overloads(held)) return;
+    Checker other(held, found_);
+    for (const policy::Survive& limit : limits_.survive)
+      if (!other.overloaded(limit, shortened_row).empty()) return;
+    for (std::string& text : found) found_(Fault::churn, std::move(text));
+  }
+  static bool overloads(const Rows& rows) {
+    std::vector<double> load(rows.ceiling.size(), 0.0);
+    for (const Sent& sent : rows.sent)
+      for (const Place& p : sent.places) load[p.engine.at()] += sent.rate_per_s * p.work_s * p.weight;
+    for (std::size_t e = 0; e < load.size(); ++e)
+      if (load[e] > rows.ceiling[e] * (1 + shortened_row.slack)) return true;
+    return false;
   }
 
   const Rows& rows_;

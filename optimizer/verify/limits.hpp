@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,7 @@ struct Rows {
   const schema::FleetTable& table;
   const std::vector<double>& ceiling;
   std::vector<Sent> sent;
+  std::span<const Before> before;
 };
 
 void check_limits(const Rows& rows, const std::function<void(Fault, std::string)>& found);

@@ -34,7 +34,7 @@ class Verifier {
         load_(judged.table.engines.size(), 0.0),
         slowness_(load_.size(), 1.0),
         capacity_(load_.size(), 0.0),
-        rows_{judged.policy, judged.table, capacity_, {}} {
+        rows_{judged.policy, judged.table, capacity_, {}, judged.before} {
     for (std::size_t e = 0; e < load_.size(); ++e) capacity_[e] = in_.policy.limits.load_ceiling * factor(e);
   }
 

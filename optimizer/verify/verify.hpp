@@ -3,6 +3,7 @@
 // as far as the engines that are left can hold them (limits.hpp).
 #pragma once
 
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ enum class Fault : std::uint8_t {
   spread,           ///< a class is served by fewer engines or racks than the policy asks for
   survival,         ///< the loss of a domain would leave too little for critical classes
   cache_memory,     ///< hot prefix groups hold more of an engine's memory than they may
+  churn,            ///< more of a row's weights moves than may
 };
 
 struct Violation {
@@ -50,6 +52,14 @@ struct Standing {
   double kv_tokens = 0.0;  ///< KV memory; 0: unknown
 };
 
+/// One row in force, and how much of it may move: the sum over engines of what each gains or loses.
+struct Before {
+  ClusterName cluster;
+  ClassIndex of;
+  double may_move = 0.0;
+  std::map<EngineIndex, double> weights;
+};
+
 /// Everything that a plan is judged by.
 struct Judged {
   const policy::CompiledPolicy& policy;
@@ -58,6 +68,7 @@ struct Judged {
       snapshots;                        ///< one for each cluster of the table: together they load the engines
   std::span<const Standing> standings;  ///< by EngineIndex
   double heard_share = 1.0;             ///< share of the engines that the leader hears
+  std::span<const Before> before{};     ///< rows whose churn is limited
 };
 
 /// All that is wrong, by cluster, class and engine; empty: the plan may be published. At most 100.
@@ -87,5 +98,6 @@ struct signalbox::EnumTable<signalbox::verify::Fault> {
       EnumRow{"spread", "a class is served by fewer engines or racks than the policy asks for"},
       EnumRow{"survival", "the loss of a failure domain would leave too little for critical classes"},
       EnumRow{"cache_memory", "hot prefix groups hold more of an engine's memory than the policy allows"},
+      EnumRow{"churn", "more of a class's weights moves than the policy allows"},
   };
 };

@@ -234,7 +234,9 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
                {"sentence"}},
               {}};
   Table limits{
-      "limits", {{"cluster"}, {"class"}, {"engine"}, {"limit"}, {"moved", 4}, {"held"}, {"sentence"}}, {}};
+      "limits",
+      {{"cluster"}, {"class"}, {"engine"}, {"limit"}, {"moved", 4}, {"price_s", 4}, {"held"}, {"sentence"}},
+      {}};
   Table costs{"costs", {{"part"}, {"cost", 3}, {"sentence"}}, {}};
   Table change{"change", {{"cluster"}, {"version"}, {"moved", 3}, {"cause"}}, {}};
   for (const auto& [cluster, heard] : view.snapshots) {
@@ -261,7 +263,8 @@ std::vector<Table> show_weights(const FleetView& view, Instant, const EngineName
       if (is_asked(row.engine))
         limits.rows.push_back({cell(cluster.str()), cell(view.class_name(snapshot.policy, row.request_class)),
                                cell(name(row.engine)), cell(name_of(row.limit)), cell(row.moved),
-                               cell(row.held ? "yes" : "no"), cell(sentence_of(row.limit))});
+                               row.price_s > 0 ? cell(row.price_s) : Cell(), cell(row.held ? "yes" : "no"),
+                               cell(sentence_of(row.limit))});
     if (costs.rows.empty())  // they are the whole fleet's
       for (const schema::CostRow& row : snapshot.costs)
         costs.rows.push_back({cell(name_of(row.part)), cell(row.cost), cell(sentence_of(row.part))});

@@ -19,8 +19,8 @@ class Capped {
  public:
   Capped(std::vector<Share>& row, const Domains& domains, const policy::Limits& limits) : row_(row) {
     add_level({}, limits.engine_weight_cap);
-    if (limits.rack_weight_cap) add_level(domains.rack, limits.rack_weight_cap);
-    if (limits.cluster_weight_cap) add_level(domains.cluster, limits.cluster_weight_cap);
+    for (const auto& [level, cap] : limits.domain_caps())
+      if (cap) add_level(domains.at(level), cap);
   }
 
   /// Scales what is over a cap down to it, from the engines outwards; how much was taken away.
@@ -200,11 +200,11 @@ bool keeps_caps(const std::vector<Share>& row, const Domains& domains, const pol
 bool keeps_spread(const std::vector<Share>& row, const Domains& domains, const policy::ClassRow& c) {
   if (c.spread_engines <= 1) return true;
   const double least = policy::spread_rest - tolerance;
-  return beyond(row, {}, c.spread_engines) >= least && beyond(row, domains.rack, c.spread_racks) >= least;
+  return beyond(row, {}, c.spread_engines) >= least && beyond(row, domains.rack(), c.spread_racks) >= least;
 }
 
 void hold_caps(std::vector<Share>& row, const Domains& domains, const policy::Limits& limits) {
-  if (!limits.engine_weight_cap && !limits.rack_weight_cap && !limits.cluster_weight_cap) return;
+  if (!limits.caps_weights()) return;
   Capped capped(row, domains, limits);
   double excess = capped.trim();
   if (excess <= nothing) return;
@@ -223,8 +223,7 @@ void hold_row(std::vector<Share>& row, const Domains& domains, const policy::Com
   auto before = weights_of(row);
   std::vector<schema::PolicyLimit> which(row.size(), schema::PolicyLimit::domain_cap);
   for (std::size_t i = 0; i < row.size(); ++i)
-    if (before[i] > limits.engine_weight_cap.value_or(1.0) ||
-        (!limits.rack_weight_cap && !limits.cluster_weight_cap))
+    if (before[i] > limits.engine_weight_cap.value_or(1.0) || !limits.caps_domains())
       which[i] = schema::PolicyLimit::weight_cap;
   hold_caps(row, domains, limits);
   say_moved(before, row, c, which, binding);
@@ -236,7 +235,7 @@ void hold_row(std::vector<Share>& row, const Domains& domains, const policy::Com
   }
   if (keeps_spread(row, domains, of)) return;
   before = weights_of(row);
-  const bool enough = widen(row, domains.rack, of);
+  const bool enough = widen(row, domains.rack(), of);
   hold_caps(row, domains, limits);
   const auto both = [&](const std::vector<Share>& r) {
     return keeps_caps(r, domains, limits) && keeps_spread(r, domains, of);

@@ -1,4 +1,4 @@
-// Holds one row's weights within the policy's caps per engine, rack and cluster, and spreads them over as many engines and racks
+// Holds one row's weights within the policy's caps per engine and failure domain, and spreads them over as many engines and racks
 // as it asks for: by construction, so that the solver need not know.
 #pragma once
 

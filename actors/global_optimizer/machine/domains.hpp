@@ -22,8 +22,10 @@ inline std::vector<std::uint32_t> domains_of(const schema::FleetTable& table, po
       key = {engine.rack.str(), engine.rack.empty() ? e + 1 : 0};
     else if (level == policy::DomainLevel::cluster)
       key.first = table.clusters[engine.cluster.at()].name.str();
-    else
+    else if (level == policy::DomainLevel::region)
       key.first = table.clusters[engine.cluster.at()].region.str();
+    else
+      key.first = table.clusters[engine.cluster.at()].zone.str();
     out.push_back(known.emplace(std::move(key), static_cast<std::uint32_t>(known.size())).first->second);
   }
   return out;
@@ -31,10 +33,16 @@ inline std::vector<std::uint32_t> domains_of(const schema::FleetTable& table, po
 
 /// The levels that rows of weights are limited by.
 struct Domains {
-  explicit Domains(const schema::FleetTable& table)
-      : rack(domains_of(table, policy::DomainLevel::rack)),
-        cluster(domains_of(table, policy::DomainLevel::cluster)) {}
-  std::vector<std::uint32_t> rack, cluster;  ///< by EngineIndex
+  explicit Domains(const schema::FleetTable& table) {
+    for (std::size_t level = 0; level < enum_size<policy::DomainLevel>; ++level)
+      of.push_back(domains_of(table, static_cast<policy::DomainLevel>(level)));
+  }
+  /// By EngineIndex.
+  const std::vector<std::uint32_t>& at(policy::DomainLevel level) const {
+    return of[static_cast<std::size_t>(level)];
+  }
+  const std::vector<std::uint32_t>& rack() const { return at(policy::DomainLevel::rack); }
+  std::vector<std::vector<std::uint32_t>> of;  ///< by DomainLevel
 };
 
 }  // namespace signalbox::global_optimizer

@@ -4,6 +4,7 @@
 
 #include "actors/global_optimizer/machine/caps.hpp"
 #include "actors/global_optimizer/machine/ceilings.hpp"
+#include "actors/global_optimizer/machine/churn.hpp"
 #include "actors/global_optimizer/machine/survive.hpp"
 
 namespace signalbox::global_optimizer {
@@ -89,6 +90,7 @@ std::optional<std::vector<schema::RoutingSnapshot>> hold_plan(
     out.push_back(std::move(held));
   }
   hold_survival(out, facts);
+  hold_churn(out, facts);
   refuse_what_is_too_much(out, facts);
   restate_prices(out, facts);
   return out;

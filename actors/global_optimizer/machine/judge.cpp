@@ -20,11 +20,27 @@ std::vector<verify::Standing> standings_of(const Facts& facts) {
   return out;
 }
 
+/// What the weights in force are, and how much of them may move.
+std::vector<verify::Before> before(const Facts& facts) {
+  std::vector<verify::Before> out;
+  std::size_t route = 0;
+  for (std::size_t s = 0; s < facts.may_move.size(); ++s) {
+    const optimizer::TrafficState& traffic = facts.fleet.traffic[s];
+    verify::Before row{
+        facts.table->clusters[traffic.cluster.at()].name, traffic.service_class, facts.may_move[s], {}};
+    for (; route < facts.fleet.routes.size() && facts.fleet.routes[route].source.at() == s; ++route)
+      row.weights[facts.fleet.routes[route].engine] = facts.in_force[route];
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
 }  // namespace
 
 Status judge(const std::vector<schema::RoutingSnapshot>& plan, const Facts& facts, double coverage) {
   const auto standings = standings_of(facts);
-  const auto violations = verify::verify({*facts.policy, *facts.table, plan, standings, coverage});
+  const auto in_force = before(facts);
+  const auto violations = verify::verify({*facts.policy, *facts.table, plan, standings, coverage, in_force});
   if (violations.empty()) return {};
   std::string text = fmt::format("{}: {}", name_of(violations.front().fault), violations.front().text);
   for (std::size_t i = 1; i < std::min(violations.size(), most_told); ++i)

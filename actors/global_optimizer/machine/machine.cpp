@@ -77,7 +77,7 @@ void Machine::on(const schema::Delivery& delivery, Instant now, Effects& effects
   } else if (const auto* order = std::get_if<schema::Order>(&delivery.message)) {
     hear_order(*order, now, effects);
   } else if (const auto* snapshot = std::get_if<schema::RoutingSnapshot>(&delivery.message)) {
-    hear_snapshot(*snapshot);
+    hear_snapshot(*snapshot, now);
   } else if (const auto* calibration = std::get_if<schema::Calibration>(&delivery.message)) {
     if (election_ && !election_->leads()) last_calibration_ = *calibration;
   }
@@ -95,6 +95,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
   demand_.clear();
   planned_for_ = PlannedFor::most;
   calibration_.clear();
+  churn_.clear();
   placer_.clear();
   solved_.reset();
   in_flight_.reset();
@@ -105,11 +106,14 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
 }
 
 /// The weights in force, whoever published them: what churn is measured from, and what a hold plan holds.
-void Machine::hear_snapshot(const schema::RoutingSnapshot& snapshot) {
+void Machine::hear_snapshot(const schema::RoutingSnapshot& snapshot, Instant now) {
   if (election_ && election_->leads()) return;
   for (auto& known : in_force_)
     if (known.cluster == snapshot.cluster) {
-      if (known.version < snapshot.version) known = snapshot;
+      if (known.version < snapshot.version) {
+        if (policy_) churn_.note(known, snapshot, policy_->limits.churn, now);
+        known = snapshot;
+      }
       return;
     }
   in_force_.push_back(snapshot);
@@ -260,10 +264,16 @@ double Machine::coverage(Instant now) const {
   return policy_ ? picture_.coverage(*table_, policy_->stale.signal_hard, now) : 0;
 }
 
+Facts Machine::look(Instant now, PlannedFor what) const {
+  Facts out = gather(table_, policy_, picture_, demand_, weights_in_force(), now, what);
+  churn_.fill(out, now);
+  return out;
+}
+
 /// A leader's solver has had its time. The plan after that is asked for when it would have been anyway.
 void Machine::give_up_solving(Instant now, Effects& effects) {
   in_flight_.reset();
-  const Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now);
+  const Facts facts = look(now, PlannedFor::most);
   solve_failed("late", fmt::format("no plan within {:.1f} s", to_seconds(patience())), facts, coverage(now),
                now, effects);
 }
@@ -275,7 +285,7 @@ void Machine::plan(Instant now, Effects& effects) {
   }
   plan_due_ = now + options_.period;
   if (!policy_) return;
-  Facts facts = gather(table_, policy_, picture_, demand_, weights_in_force(), now, planned_for_);
+  Facts facts = look(now, planned_for_);
   const double heard = coverage(now);
   holding_ = heard < policy_->lead.coverage;
   if (holding_) {
@@ -398,6 +408,10 @@ Status Machine::publish(std::vector<schema::RoutingSnapshot> snapshots, const Fa
   alerts_.clear(refused_alert, effects);
   say_limits_not_held(snapshots, facts, now, effects);
   for (const auto& snapshot : snapshots) effects.say(snapshot);
+  for (const auto& before : in_force_) {
+    const auto after = std::ranges::find(snapshots, before.cluster, &schema::RoutingSnapshot::cluster);
+    if (after != snapshots.end()) churn_.note(before, *after, policy_->limits.churn, now);
+  }
   in_force_ = std::move(snapshots);
   return {};
 }

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "actors/global_optimizer/machine/calibration.hpp"
+#include "actors/global_optimizer/machine/churn.hpp"
 #include "actors/global_optimizer/machine/demand.hpp"
 #include "actors/global_optimizer/machine/echo.hpp"
 #include "actors/global_optimizer/machine/election.hpp"
@@ -107,7 +108,7 @@ class Machine {
 
   void hear_policy(const schema::Policy& policy, Instant now, Effects& effects);
   void hear_order(const schema::Order& order, Instant now, Effects& effects);
-  void hear_snapshot(const schema::RoutingSnapshot& snapshot);
+  void hear_snapshot(const schema::RoutingSnapshot& snapshot, Instant now);
   void set_network(const schema::Order& order, Instant now, Effects& effects);
   void hear_solver(const Input& input, Instant now, Effects& effects);
   /// With etcd: ends a leadership whose time is up, and asks what is to be asked.
@@ -145,6 +146,7 @@ class Machine {
   void say_keep_alive(Instant now, Effects& effects);
   void calibrate(Instant now, Effects& effects);
   double coverage(Instant now) const;
+  Facts look(Instant now, PlannedFor what) const;
   std::map<ClusterName, WeightMap> weights_in_force() const;
   Instant next_due(Instant now) const;
 
@@ -154,6 +156,7 @@ class Machine {
   kit::Picture picture_;
   DemandBook demand_;
   CalibrationBook calibration_;
+  ChurnBook churn_;
   Placer placer_;
   std::optional<Election> election_;  ///< from the first wake on
   std::optional<Tenure> tenure_;      ///< with etcd

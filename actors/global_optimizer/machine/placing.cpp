@@ -88,7 +88,8 @@ class Builder {
     const optimizer::RequestShape& shape = facts_.fleet.traffic[source].shape;
     const double cached = prompt_tokens(shape) - shape.uncached_prompt_tokens;
     const double token_s =
-        engine.step.slowness * engine.step.c_s * (facts_.fleet.objective.latency.ttft + plan_.price[e.at()]);
+        engine.step.slowness * engine.step.c_s *
+        (latency_weights(facts_.fleet, facts_.fleet.traffic[source]).ttft + plan_.price[e.at()]);
     out.engines[e.at()].hold_cost_s_per_token += plan_.flow_per_s[pair] * cached * token_s / engine.kv_tokens;
   }
 
@@ -102,13 +103,15 @@ class Builder {
     for (std::size_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
       const optimizer::Pair& pair = built_.problem.pairs[i];
       out.engines[pair.engine.at()].base_load -= share * plan_.flow_per_s[i] * pair.work_s;
-      row.options.push_back(option_of(i, traffic.shape, groups_[part.group].tokens));
+      row.options.push_back(option_of(i, traffic, groups_[part.group].tokens));
     }
     keep_cheapest(row, holders);
     return row;
   }
 
-  PlacementOption option_of(std::size_t pair, const optimizer::RequestShape& shape, double tokens) const {
+  PlacementOption option_of(std::size_t pair, const optimizer::TrafficState& traffic, double tokens) const {
+    const optimizer::RequestShape& shape = traffic.shape;
+    const optimizer::LatencyWeights weights = latency_weights(facts_.fleet, traffic);
     const EngineIndex e = built_.problem.pairs[pair].engine;
     const optimizer::StepTime& step = facts_.fleet.engines[e.at()].step;
     const double q = built_.problem.engines[e.at()].curve.q;
@@ -116,7 +119,7 @@ class Builder {
     const auto served = [&](double uncached, double& cost, double& work) {
       const optimizer::RequestShape as{uncached, shape.output_tokens, shape.context_tokens};
       work = std::max(optimizer::work_s(step, as), 1e-9);
-      cost = way + optimizer::unloaded_latency_s(step, as, facts_.fleet.objective.latency) - q * work;
+      cost = way + optimizer::unloaded_latency_s(step, as, weights) - q * work;
     };
     const double prompt = prompt_tokens(shape);
     PlacementOption out{e, 0, 0, 0, 0};

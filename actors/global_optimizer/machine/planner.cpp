@@ -83,6 +83,7 @@ optimizer::TrafficState traffic_state(const policy::ClassRow& row, ClusterIndex 
   out.cluster = cluster;
   out.service_class = c;
   out.shape = expected.shape;
+  out.weigh = {row.ttft_weight, row.tpot_weight};
   out.shed_cost_s = row.shed_cost_seconds;
   out.floor_fraction = row.floor_share;
   out.floor_shed_cost_s = row.shed_cost_seconds * floor_cost_factor;
@@ -102,7 +103,7 @@ void add_objective(const policy::CompiledPolicy& policy, optimizer::FleetState& 
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now,
              PlannedFor what) {
-  Facts out{table, policy, now, {}, {}, {}, {}, {}, picture.covers()};
+  Facts out{table, policy, now, {}, {}, {}, {}, {}, {}, picture.covers()};
   add_objective(*policy, out.fleet);
   const Known known(*table, *policy, picture, now);
   for (std::size_t e = 0; e < table->engines.size(); ++e) {

@@ -23,6 +23,8 @@ struct Facts {
   std::vector<Expected> expected;  ///< beside fleet.traffic
   std::vector<double>
       in_force;  ///< beside fleet.routes: the share that the weights in force give it; may be 0
+  std::vector<double>
+      may_move;  ///< beside fleet.traffic: what the policy's churn leaves each row; empty: all
   std::vector<HealthState> health;                ///< by EngineIndex; `ready` where no monitor has spoken
   std::vector<std::vector<EngineIndex>> allowed;  ///< by ClassIndex
   std::vector<schema::CoverRow> covers;

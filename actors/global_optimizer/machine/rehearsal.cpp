@@ -23,9 +23,8 @@ void Machine::rehearse(Instant now, Effects& effects) {
   in_flight_.reset();  // what takes longer than that is given up
   const double heard = coverage(now);
   if (!policy_ || heard < policy_->lead.coverage) return;
-  const auto in_force = weights_in_force();
-  if (in_force.empty()) return;
-  Facts facts = gather(table_, policy_, picture_, demand_, in_force, now, planned_for_);
+  if (weights_in_force().empty()) return;
+  Facts facts = look(now, planned_for_);
   facts.fleet.limits.load_ceiling *= last_calibration_.headroom;  // as the leader does
   if (auto built = optimizer::build_problem(facts.fleet))
     ask_solver(std::move(facts), *std::move(built), heard, true, now, effects);

@@ -1,5 +1,7 @@
 #include "actors/global_optimizer/machine/restate.hpp"
 
+#include "actors/global_optimizer/machine/limit_prices.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -70,6 +72,7 @@ void restate(std::vector<schema::RoutingSnapshot>& snapshots, const Facts& facts
       snapshot.costs.push_back(cost(static_cast<schema::CostPart>(part), parts));
     for (schema::PriceRow& row : snapshot.prices) row.planned_load = plan.load[row.engine.at()];
   }
+  price_limits(snapshots, facts, built, plan);
 }
 
 }  // namespace signalbox::global_optimizer

@@ -14,7 +14,7 @@ namespace signalbox::global_optimizer {
 optimizer::Plan published_plan(const std::vector<schema::RoutingSnapshot>& snapshots, const Facts& facts,
                                const optimizer::BuiltProblem& built, const optimizer::Plan& solved);
 
-/// Writes that into the snapshots: loads, costs and certificate.
+/// Writes that into the snapshots: loads, costs, certificate, and what limits cost.
 void restate(std::vector<schema::RoutingSnapshot>& snapshots, const Facts& facts,
              const optimizer::BuiltProblem& built, const optimizer::Plan& solved);
 

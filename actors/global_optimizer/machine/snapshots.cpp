@@ -6,6 +6,9 @@
 
 #include "actors/global_optimizer/machine/caps.hpp"
 #include "actors/global_optimizer/machine/ceilings.hpp"
+#include "actors/global_optimizer/machine/churn.hpp"
+#include "actors/global_optimizer/machine/limit_prices.hpp"
+#include "actors/global_optimizer/machine/reserves.hpp"
 #include "actors/global_optimizer/machine/restate.hpp"
 #include "actors/global_optimizer/machine/survive.hpp"
 
@@ -20,6 +23,9 @@ constexpr std::size_t most_runners_up = 8;
 /// Total variation by which the weights of a class that nobody asks for may lag behind the engines' free capacity: that
 /// moves with every other class's load.
 constexpr double idle_lag = 0.1;
+
+/// Of a row, in small weights; in a large fleet many of them are how it is spread.
+constexpr double most_cut = 0.01;
 
 /// Of RunnerUpRow::less_loaded.
 constexpr double not_even_idle = 2;
@@ -66,12 +72,12 @@ class Writer {
     const double planned_for = facts_.fleet.traffic[source.at()].demand_per_s;
     out.admits.push_back(admitted(c, admit, planned_for, expected));
     Row row = planned(source);
+    cut_small(source, admit, row.shares);
     for (const Share& share : row.shares) row.solved.push_back(share.weight);
     share_fairly(row.shares, facts_, out.admits.back());
     hold_row(row.shares, domains_, *facts_.policy, c, out.limits);
     normalise(row.shares);
     charge(source, admit, row);
-    cut_small(source, admit, row.shares);
     for (const Share& share : row.shares)
       if (share.weight > 0)
         out.weights.push_back({c, share.engine, share.weight, in_flight(source, share, admit)});
@@ -186,13 +192,17 @@ class Writer {
           rate * (row.shares[i].weight - row.solved[i]) * work(source, row.shares[i].engine);
   }
 
-  /// Gives small weights to the rest of the row, if the engines there have room for it.
+  /// Gives small weights to the rest of the row, as long as they are little together and the engines there have room for it.
   void cut_small(SourceIndex source, double admit, std::vector<Share>& shares) {
-    const auto is_small = [](const Share& share) { return share.weight > 0 && share.weight < cut; };
-    if (std::none_of(shares.begin(), shares.end(), is_small)) return;
+    std::vector<std::size_t> small;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+      if (shares[i].weight > 0 && shares[i].weight < cut) small.push_back(i);
+    if (small.empty()) return;
+    std::ranges::stable_sort(small, {}, [&](std::size_t i) { return shares[i].weight; });
     std::vector<Share> without = shares;
-    for (Share& share : without)
-      if (is_small(share)) share.weight = 0;
+    double gone = 0;
+    for (const std::size_t i : small)
+      if ((gone += shares[i].weight) <= most_cut) without[i].weight = 0;
     normalise(without);
     const optimizer::TrafficState& traffic = facts_.fleet.traffic[source.at()];
     std::vector<double> room = room_;
@@ -307,7 +317,10 @@ std::vector<schema::RoutingSnapshot> rows_of(const Facts& facts, const optimizer
     out.back().moved = writer.take_moved();
   }
   hold_survival(out, facts);
+  if (facts.policy->limits_rows()) even_out(out, facts, built, published_plan(out, facts, built, plan));
+  hold_churn(out, facts);
   refuse_what_is_too_much(out, facts);
+  check_reserves(out, facts);
   return out;
 }
 

@@ -15,22 +15,24 @@ constexpr double tolerance = 1e-7;
 /// Less is not mixed in: an engine that is to take over should not be known by a thousandth of the requests only.
 constexpr double least_worth_mixing = 0.02;
 
-/// One row of a snapshot, dense over the engines that its class may use now.
-struct Row {
-  std::size_t snapshot = 0;
-  ClassIndex of;
-  double rate_per_s = 0;
-  std::vector<Share> shares;
-  std::vector<double> work_s;  ///< of one request, beside shares
-};
-
-/// A level whose loss is to be survived.
-struct Level {
-  policy::Survive limit;
-  std::vector<std::uint32_t> domain;  ///< by EngineIndex
-};
+}  // namespace
 
 class Survival {
+  /// One row of a snapshot, dense over the engines that its class may use now.
+  struct Row {
+    std::size_t snapshot = 0;
+    ClassIndex of;
+    double rate_per_s = 0;
+    std::vector<Share> shares;
+    std::vector<double> work_s;  ///< of one request, beside shares
+  };
+
+  /// A level whose loss is to be survived.
+  struct Level {
+    policy::Survive limit;
+    std::vector<std::uint32_t> domain;  ///< by EngineIndex
+  };
+
  public:
   Survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts)
       : plan_(plan), facts_(facts), domains_(*facts.table) {
@@ -64,7 +66,67 @@ class Survival {
       if (!survives(level, 0)) say_not_held(level);
   }
 
+  bool keeps_promises() const {
+    return !fair_rows_keep_limits() || std::ranges::all_of(levels_, [this](const Level& level) {
+      return !survives(level, 1) || survives(level, 0);
+    });
+  }
+
+  /// Of the plan as it is: what forbids() asks.
+  void remember_promises() {
+    if (!fair_rows_keep_limits()) return;
+    for (const Level& level : levels_) {
+      if (!survives(level, 1)) continue;
+      Promise promise{&level, std::vector<double>(facts_.fleet.engines.size(), 0.0)};
+      for (const Row& row : rows_)
+        if (is_meant(row, level)) add_worst(row, level, 0, promise.load);
+      if (fits(promise.load)) promises_.push_back(std::move(promise));
+    }
+    for (std::size_t r = 0; r < rows_.size(); ++r) row_at_[{rows_[r].snapshot, rows_[r].of}] = r;
+  }
+
+  bool forbids(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to, double step) const {
+    const auto at = row_at_.find({snapshot, c});
+    if (at == row_at_.end()) return false;
+    const Row& before = rows_[at->second];
+    const Row after = moved(before, from, to, step);
+    return std::ranges::any_of(promises_, [&](const Promise& promise) {
+      if (!is_meant(before, *promise.level)) return false;
+      const auto was = worst_of(before, *promise.level, 0), is = worst_of(after, *promise.level, 0);
+      for (std::size_t i = 0; i < is.size(); ++i) {
+        const EngineIndex e = before.shares[i].engine;
+        if (promise.load[e.at()] - was[i] + is[i] > load_ceiling(facts_, e) * (1 + tolerance)) return true;
+      }
+      return false;
+    });
+  }
+
+  void move(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to, double step) {
+    const auto at = row_at_.find({snapshot, c});
+    if (at == row_at_.end()) return;
+    Row& row = rows_[at->second];
+    Row after = moved(row, from, to, step);
+    for (Promise& promise : promises_) {
+      if (!is_meant(row, *promise.level)) continue;
+      const auto was = worst_of(row, *promise.level, 0), is = worst_of(after, *promise.level, 0);
+      for (std::size_t i = 0; i < is.size(); ++i) promise.load[row.shares[i].engine.at()] += is[i] - was[i];
+    }
+    row = std::move(after);
+  }
+
  private:
+  static Row moved(Row row, EngineIndex from, EngineIndex to, double step) {
+    for (Share& share : row.shares)
+      share.weight += share.engine == to ? step : share.engine == from ? -step : 0;
+    return row;
+  }
+
+  /// A level that the plan survives, and what its engines would be asked for.
+  struct Promise {
+    const Level* level;
+    std::vector<double> load;  ///< by EngineIndex
+  };
+
   bool is_critical(const Row& row) const { return facts_.policy->at(row.of).criticality >= from_; }
 
   void read_row(std::size_t s, const schema::AdmitRow& admit) {
@@ -99,14 +161,25 @@ class Survival {
   bool survives(const Level& level, double mixture) const {
     std::vector<double> load(facts_.fleet.engines.size(), 0.0);
     for (const Row& row : rows_)
-      if (facts_.policy->at(row.of).criticality >= level.limit.from) add_worst(row, level, mixture, load);
+      if (is_meant(row, level)) add_worst(row, level, mixture, load);
+    return fits(load);
+  }
+  bool is_meant(const Row& row, const Level& level) const {
+    return facts_.policy->at(row.of).criticality >= level.limit.from;
+  }
+  bool fits(const std::vector<double>& load) const {
     for (std::size_t e = 0; e < load.size(); ++e)
       if (load[e] > load_ceiling(facts_, EngineIndex(e)) * (1 + tolerance)) return false;
     return true;
   }
-
-  /// What the row asks of each engine when it has lost its worst domain that the engine is not in.
   static void add_worst(const Row& row, const Level& level, double mixture, std::vector<double>& load) {
+    const auto asked = worst_of(row, level, mixture);
+    for (std::size_t i = 0; i < asked.size(); ++i) load[row.shares[i].engine.at()] += asked[i];
+  }
+
+  /// What the row asks of each of its engines when it has lost its worst domain that the engine is not in.
+  static std::vector<double> worst_of(const Row& row, const Level& level, double mixture) {
+    std::vector<double> out(row.shares.size(), 0.0);
     std::map<std::uint32_t, double> sums;
     for (const Share& share : row.shares) sums[level.domain[share.engine.at()]] += mixed(share, mixture);
     double first = 0, second = 0;
@@ -121,11 +194,11 @@ class Survival {
       const Share& share = row.shares[i];
       const double weight = mixed(share, mixture);
       if (sums.size() > 1 && first > 1 - 1e-9 && level.domain[share.engine.at()] == worst)
-        load[share.engine.at()] = std::numeric_limits<double>::infinity();  // nobody else knows the row
+        out[i] = std::numeric_limits<double>::infinity();  // nobody else knows the row
       const double lost = level.domain[share.engine.at()] == worst ? second : first;
-      if (weight > 0)
-        load[share.engine.at()] += row.rate_per_s * row.work_s[i] * weight / std::max(1 - lost, 1e-12);
+      if (weight > 0) out[i] += row.rate_per_s * row.work_s[i] * weight / std::max(1 - lost, 1e-12);
     }
+    return out;
   }
 
   void mix(Row& row, double mixture) {
@@ -204,13 +277,33 @@ class Survival {
   const Domains domains_;
   std::vector<Level> levels_;
   std::vector<Row> rows_;
+  std::vector<Promise> promises_;
+  std::map<std::pair<std::size_t, ClassIndex>, std::size_t> row_at_;
   Criticality from_ = Criticality::critical;
 };
 
-}  // namespace
-
 void hold_survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts) {
   if (!facts.policy->limits.survive.empty()) Survival(plan, facts).run();
+}
+
+bool keeps_survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts) {
+  return facts.policy->limits.survive.empty() || Survival(plan, facts).keeps_promises();
+}
+
+SurvivalProbe::SurvivalProbe(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts) {
+  if (facts.policy->limits.survive.empty()) return;
+  survival_ = std::make_unique<Survival>(plan, facts);
+  survival_->remember_promises();
+}
+SurvivalProbe::~SurvivalProbe() = default;
+
+bool SurvivalProbe::forbids(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to,
+                            double step) const {
+  return survival_ && survival_->forbids(snapshot, c, from, to, step);
+}
+
+void SurvivalProbe::move(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to, double step) {
+  if (survival_) survival_->move(snapshot, c, from, to, step);
 }
 
 }  // namespace signalbox::global_optimizer

@@ -11,6 +11,7 @@
 // go: for them it is as if that domain were never lost.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "actors/global_optimizer/machine/planner.hpp"
@@ -21,5 +22,24 @@ namespace signalbox::global_optimizer {
 /// Mixes into critical rows as much of a distribution by capacity as it takes; other classes make room: their requests go to engines of
 /// their rows that have some, and what finds none stays for refuse_what_is_too_much(). `plan`: all clusters, in the table's order.
 void hold_survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts);
+
+/// Whether the plan survives what it could survive.
+bool keeps_survival(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts);
+
+class Survival;
+
+/// Asks of a plan whether survival forbids to move a little of one row.
+class SurvivalProbe {
+ public:
+  SurvivalProbe(std::vector<schema::RoutingSnapshot>& plan, const Facts& facts);
+  ~SurvivalProbe();
+  /// Whether what the plan promises would be lost if `step` of the row's requests went to `to` in place of `from`.
+  bool forbids(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to, double step) const;
+  /// That is done: what is asked next is asked of the plan with it.
+  void move(std::size_t snapshot, ClassIndex c, EngineIndex from, EngineIndex to, double step);
+
+ private:
+  std::unique_ptr<Survival> survival_;
+};
 
 }  // namespace signalbox::global_optimizer

@@ -53,8 +53,10 @@ BOOST_AUTO_TEST_CASE(limits_that_the_whole_fleet_cannot_keep_are_mistakes) {
     const auto compiled = policy::compile_text(
         "policy p version 1\nmodels { m-small  m-large }\n"
         "topology { zone EU { region eu-west, eu-north } zone US { region us-east } }\n"
-        "class a { tenants *  model m-large  criticality critical  residency zone US }\n"
+        "class a { tenants a  model m-large  criticality critical  residency zone US  demand 0..1200 tok/s "
+        "}\n"
         "class b { tenants *  model m-small  criticality standard  residency any }\n"
+        "class c { tenants *  model m-large  criticality sheddable  residency any  demand 0..2900 tok/s }\n"
         "otherwise reject 403\nlimits {\n" +
             limits + "\n}\n",
         "p.policy");
@@ -65,6 +67,15 @@ BOOST_AUTO_TEST_CASE(limits_that_the_whole_fleet_cannot_keep_are_mistakes) {
       tests::source_path("tests/cluster-config/load/limits.txt"),
       report("spread a >= 2 engines\nspread b >= 4 engines, 2 racks") +
           report("spread b >= 3 racks, 3 engines") + report("weight(engine) <= 0.3\nweight(rack) <= 0.4") +
-          report("survive 1 region for criticality >= standard\nsurvive 1 rack for criticality >= critical"));
+          report("survive 1 region for criticality >= standard\nsurvive 1 rack for criticality >= critical") +
+          report("weight(zone) <= 0.7") + report("survive 1 zone for criticality >= critical"));
+  // Each of the five engines with m-large carries 822 tok/s, 48 of 0.02 s + 48 * 0.8 ms. Of c's 2900 tok/s those three of zone EU
+  // take 2466, which leaves 1210 of zone US to a.
+  BOOST_TEST(report("capacity(a) >= 1 * demand\ncapacity(a, zone US) >= 1 * demand").empty());
+  BOOST_TEST(report("capacity(c) >= 1 * demand\ncapacity(c, region eu-west) >= 0.5 * demand").empty());
+  tests::check_golden(tests::source_path("tests/cluster-config/load/capacity.txt"),
+                      report("capacity(a, zone US) >= 1.3 * demand") +
+                          report("capacity(a, zone EU) >= 0.5 * demand") +
+                          report("capacity(c, cluster stockholm) >= 0.5 * demand"));
   BOOST_TEST(report("spread a >= 2 engines\nspread b >= 3 engines, 2 racks").empty());
 }

@@ -95,6 +95,7 @@ std::string class_text(const PlainClass& c, Rng& rng) {
                                   : fmt::format("residency zone {}{}", list(c.zones, rng),
                                                 rng.chance(0.5) ? " strict" : ""));
   if (rng.chance(0.3)) parts.push_back("floor 7%");
+  if (rng.chance(0.3)) parts.push_back(rng.chance(0.5) ? "weigh ttft 2" : "weigh tpot 0.5 ttft 3.25");
   if (rng.chance(0.3)) parts.push_back("demand 0..1200.5 tok/s");
   for (std::size_t i = parts.size(); i > 1; --i) std::swap(parts[i - 1], parts[rng.below(i)]);
   std::string out = fmt::format("class {} {{", c.name);
@@ -161,10 +162,12 @@ std::string text_of(const PlainPolicy& policy, Rng& rng) {
   for (const PlainClass& c : policy.classes) out += class_text(c, rng);
   out += fmt::format("otherwise{}reject {}\n", gap(rng), policy.otherwise);
   if (rng.chance(0.5))
-    out += "limits { weight(engine) <= 55% load( engine )<=0.7*capacity # hot\n in_flight(engine) <= 33" +
-           gap(rng) +
-           "spread c0>=3 engines,2 racks\nsurvive 1 region for criticality >= standard\n survive 1 rack for "
-           "criticality >= critical }\n";
+    out +=
+        "limits { weight(engine) <= 55% load( engine )<=0.7*capacity # hot\n in_flight(engine) <= "
+        "33\nweight(region)<=0.9 weight( zone ) <= 95%" +
+        gap(rng) + "churn L1 <= 20% per snapshot, 0.5 per 2min except from engine gone|draining" + gap(rng) +
+        "spread c0>=3 engines,2 racks\nsurvive 1 region for criticality >= standard\n survive 1 rack for "
+        "criticality >= critical }\n";
   if (rng.chance(0.5)) out += "cache groups 12.5%" + gap(rng) + "of memory\n";
   if (rng.chance(0.5)) out += "retry burst 7" + gap(rng) + "ratio 12.5% on connect, 503 not on nothing\n";
   if (rng.chance(0.5))

@@ -28,6 +28,7 @@ struct Case {
   std::vector<schema::RoutingSnapshot> snapshots;
   std::vector<verify::Standing> standings;
   double heard = 1.0;
+  std::vector<verify::Before> before;
 
   Case() {
     auto compiled = policy::compile(policy_text);
@@ -61,7 +62,7 @@ struct Case {
     return {ClassIndex(c), EngineIndex(e), weight, 1.0};
   }
   std::vector<verify::Violation> judge() const {
-    return verify::verify({policy, table, snapshots, standings, heard});
+    return verify::verify({policy, table, snapshots, standings, heard, before});
   }
 };
 
@@ -211,6 +212,42 @@ BOOST_AUTO_TEST_CASE(caps_are_judged_while_the_engines_that_are_left_can_keep_th
   BOOST_TEST((cluster.faults() == none));
   cluster.base(0.5, 0.4, 0.1);
   BOOST_TEST((cluster.faults() == std::vector{Fault::weight_cap}));
+  for (const char* level : {"region", "zone"}) {
+    Limited outer("weight(" + std::string(level) + ") <= 0.8");
+    BOOST_TEST((outer.faults() == none));  // gold may leave neither
+    outer.base(0.5, 0.4, 0.1);
+    BOOST_TEST((outer.faults() == std::vector{Fault::weight_cap}));
+  }
+}
+
+// Of `base` in the first cluster 0.5, 0.25 and 0.25 are in force.
+BOOST_AUTO_TEST_CASE(churn_is_judged_unless_other_limits_want_it) {
+  Limited limited("churn L1 <= 0.2 per snapshot");
+  const auto in_force = [&](double may_move) {
+    limited.before = {{ClusterName("c1"),
+                       ClassIndex(1),
+                       may_move,
+                       {{EngineIndex(0), 0.5}, {EngineIndex(1), 0.25}, {EngineIndex(2), 0.25}}}};
+  };
+  in_force(0.2);
+  limited.base(0.4, 0.35, 0.25);
+  BOOST_TEST((limited.faults() == none));
+  limited.base(0.39, 0.36, 0.25);
+  BOOST_TEST((limited.faults() == std::vector{Fault::churn}));
+  limited.snapshots[0].admits[1].planned_rps =
+      64;  // 26 ms each: with more than 0.43 of them the first has too much
+  limited.base(0.4, 0.4, 0.2);
+  in_force(0.05);
+  BOOST_TEST((limited.faults() == none));
+  limited.snapshots[0].admits[1].planned_rps = 4;
+  BOOST_TEST((limited.faults() == std::vector{Fault::churn}));
+  limited.lose(0);  // what it had goes to the others by what they had
+  for (auto& s : limited.snapshots)
+    s.weights = {Case::row(0, 1, 1.0), Case::row(1, 1, 0.5), Case::row(1, 2, 0.5), Case::row(2, 2, 1.0)};
+  BOOST_TEST((limited.faults() == none));
+  in_force(0.0);
+  limited.snapshots[0].weights[1].weight = 0.45, limited.snapshots[0].weights[2].weight = 0.55;
+  BOOST_TEST((limited.faults() == std::vector{Fault::churn}));
 }
 
 BOOST_AUTO_TEST_CASE(spread_is_judged_while_there_are_engines_enough) {

@@ -107,7 +107,7 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
   FleetView view;
   hear(view, "o1", table(), at(1s));
   auto s = snapshot(1, 0.25);
-  s.limits = {{ClassIndex(0), EngineIndex(1), schema::PolicyLimit::spread, 0.05, true}};
+  s.limits = {{ClassIndex(0), EngineIndex(1), schema::PolicyLimit::spread, 0.05, true, 0.25}};
   s.prices = {{EngineIndex(1), 0.5, 0.7, 0.8, 1.0, schema::Binding::capacity}};
   s.runners_up = {{ClassIndex(2), EngineIndex(1), 0.125, schema::LosingReason::dearer, 0.25}};
   s.costs = {{schema::CostPart::network, 1.5}};
@@ -132,9 +132,10 @@ BOOST_AUTO_TEST_CASE(weights_of_an_engine_come_with_its_price_and_where_it_lost)
       "nearer or 25 % less loaded\n"
       "\n"
       "limits\n"
-      "cluster  class  engine  limit    moved  held  sentence\n"
-      "west     #0     e2      spread  0.0500  yes   the class is served by as many engines and racks as the "
-      "policy asks for\n"
+      "cluster  class  engine  limit    moved  price_s  held  sentence\n"
+      "west     #0     e2      spread  0.0500   0.2500  yes   the class is served by as many engines and "
+      "racks "
+      "as the policy asks for\n"
       "\n"
       "costs\n"
       "part      cost  sentence\n"

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "actors/global_optimizer/machine/churn.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
 #include "actors/global_optimizer/machine/judge.hpp"
 #include "actors/global_optimizer/machine/restate.hpp"
@@ -97,16 +98,20 @@ schema::FleetTable far_c() {
   return out;
 }
 
+/// The west is a zone of its own.
+schema::FleetTable two_zones() {
+  schema::FleetTable out = tests::small_table();
+  out.clusters[1].zone = DomainName("zeu");
+  out.content = kit::content_of(out);
+  return out;
+}
+
 /// A and b stand in one rack.
 schema::FleetTable one_rack(schema::FleetTable out = tests::small_table()) {
   out.engines[1].rack = out.engines[0].rack;
   out.content = kit::content_of(out);
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 /// A is twice as fast.
 schema::FleetTable fast_a() {
@@ -176,6 +181,116 @@ BOOST_AUTO_TEST_CASE(a_failure_domain_s_cap_binds) {
   BOOST_TEST(rack.weight(2) >= 0.4 - 1e-9);
   const World cluster("limits { weight(cluster) <= 0.7 }\n", 6);
   BOOST_TEST(cluster.weight(0) + cluster.weight(1) <= 0.7 + 1e-9);
+}
+
+BOOST_AUTO_TEST_CASE(regions_and_zones_are_capped_too) {
+  const World free("", 6, two_zones());
+  BOOST_TEST(free.weight(0) + free.weight(1) > 0.6);
+  for (const char* level : {"region", "zone"}) {
+    const World capped("limits { weight(" + std::string(level) + ") <= 0.6 }\n", 6, two_zones());
+    BOOST_TEST(capped.weight(0) + capped.weight(1) <= 0.6 + 1e-9);
+    BOOST_TEST(capped.weight(2) >= 0.4 - 1e-9);
+    BOOST_TEST((capped.moved_to(schema::PolicyLimit::domain_cap) == std::set<std::size_t>{2}));
+    BOOST_TEST(free.refused_under(capped).starts_with("weight_cap"));
+    capped.has_honest_certificate();
+  }
+  // All engines stand in zone z: it takes what no other can.
+  const World alone("limits { weight(zone) <= 0.6 }\n", 6);
+  BOOST_TEST(!alone.holds(schema::PolicyLimit::domain_cap));
+}
+
+BOOST_AUTO_TEST_CASE(a_zone_may_be_lost) {
+  schema::FleetTable far = far_c();
+  far.clusters[1].zone = DomainName("zeu");
+  far.content = kit::content_of(far);
+  const World free("", 2, far);
+  const World safe("limits { survive 1 zone for criticality >= critical }\n", 2, far);
+  BOOST_TEST(free.refused_under(safe).starts_with("survival"));
+  survives_each(safe, regions);
+}
+
+// What the next request would save is what a limit a little wider saves, by solving again.
+BOOST_AUTO_TEST_CASE(a_limit_s_price_is_what_a_wider_one_saves) {
+  struct Row {
+    const char* limit;
+    schema::PolicyLimit kind;
+    double cap, rate;
+    schema::FleetTable table;
+  };
+  const Row rows[] = {{"weight(engine)", schema::PolicyLimit::weight_cap, 0.4, 6, fast_a()},
+                      {"weight(rack)", schema::PolicyLimit::domain_cap, 0.6, 6, one_rack()},
+                      {"weight(zone)", schema::PolicyLimit::domain_cap, 0.6, 6, two_zones()}};
+  for (const Row& row : rows) {
+    const auto under = [&](double cap) {
+      return World("limits { " + std::string(row.limit) + " <= " + std::to_string(cap) + " }\n", row.rate,
+                   row.table);
+    };
+    const World tight = under(row.cap), wider = under(row.cap + 0.005);
+    double price = 0;
+    for (const auto& l : tight.of_east().limits)
+      if (l.limit == row.kind && l.request_class == ClassIndex(0)) price = std::max(price, l.price_s);
+    const double rate = tight.of_east().admits.front().planned_rps;
+    const double saved = (tight.of_east().objective - wider.of_east().objective) / (0.005 * rate);
+    BOOST_TEST_CONTEXT(row.limit) {
+      BOOST_TEST(price > 0);
+      BOOST_TEST(price == saved, boost::test_tools::tolerance(0.15));
+    }
+  }
+}
+
+// Once the weights in force hold a limit, nothing is moved for it any more.
+BOOST_AUTO_TEST_CASE(a_limit_that_moves_nothing_any_more_still_binds) {
+  const World capped("limits { weight(rack) <= 0.6 }\n", 6, one_rack());
+  Planned again = capped.planned;
+  std::size_t r = 0;
+  for (const optimizer::Route& route : again.facts.fleet.routes) {
+    again.facts.in_force[r++] = 0;
+    for (const auto& row :
+         capped.snapshots[again.facts.fleet.traffic[route.source.at()].cluster.at()].weights)
+      if (row.engine == route.engine &&
+          row.request_class == again.facts.fleet.traffic[route.source.at()].service_class)
+        again.facts.in_force[r - 1] = row.weight;
+  }
+  plan_for(again.facts.planned_for, again.facts);
+  again.facts.fleet.objective.churn_cost_s = 100;  // nothing moves of itself
+  again = solve_for(std::move(again.facts));
+  const auto snapshots = snapshots_of(again.facts, again.built, again.plan, 1s);
+  bool binds = false;
+  for (const auto& l : snapshots.front().limits)
+    binds |= l.limit == schema::PolicyLimit::domain_cap && l.moved == 0 && l.price_s > 0;
+  BOOST_TEST(binds);
+  const World wide("limits { weight(rack) <= 0.99 }\n", 6, one_rack());
+  for (const auto& l : wide.of_east().limits) BOOST_TEST(l.price_s == 0);
+}
+
+// A prefills fast and decodes slowly, b the other way round.
+BOOST_AUTO_TEST_CASE(a_class_that_weighs_the_first_token_goes_where_prompts_are_read_fast) {
+  schema::FleetTable unlike = tests::small_table();
+  unlike.engines[0].per_prefill_token_s /= 3, unlike.engines[0].step_s *= 1.5;
+  unlike.engines[1].per_prefill_token_s *= 3, unlike.engines[1].step_s /= 1.5;
+  unlike.content = kit::content_of(unlike);
+  const auto chat_on_a = [&](const std::string& weigh) {
+    std::string text = tests::small_policy_text();
+    text.insert(text.find(" }\n", text.find("class chat")), weigh);
+    auto compiled = policy::compile_text(text, "test.policy");
+    BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().text()));
+    const auto policy = shared_policy(*std::move(compiled));
+    DemandBook demand;
+    Instant now = instant_at(1s);
+    for (int i = 0; i < 60; ++i)
+      demand.hear(report_of(east, policy->hash, 2, 800, 20), router, policy->hash, now += 500ms);
+    const Planned planned = solve_for(gather(shared_table(unlike), policy, {}, demand, {}, now));
+    const auto snapshots = snapshots_of(planned.facts, planned.built, planned.plan, 1s);
+    for (const auto& row : snapshots.front().weights)
+      if (row.request_class == ClassIndex(0) && row.engine == EngineIndex(0)) return row.weight;
+    return 0.0;
+  };
+  const double first = chat_on_a("  weigh ttft 10"), between = chat_on_a("  weigh tpot 10"),
+               none = chat_on_a("");
+  BOOST_TEST(first > between + 0.2);
+  BOOST_TEST(first >= none - 1e-6);
+  BOOST_TEST(between <= none + 1e-6);
+  BOOST_TEST(chat_on_a("  weigh ttft 1 tpot 1") == none);
 }
 
 BOOST_AUTO_TEST_CASE(the_load_ceiling_binds_and_its_price_says_so) {
@@ -312,4 +427,137 @@ BOOST_AUTO_TEST_CASE(a_hold_plan_keeps_limits_as_far_as_the_engines_left_suffice
   for (const auto& row : held_without_b(safe).weights)
     if (row.request_class == ClassIndex(0) && row.engine == EngineIndex(2)) far = row.weight;
   BOOST_TEST(far > 0.005);  // were a lost too, c alone would be left
+}
+
+namespace {
+
+/// The plan that follows a world's, at another demand, under a policy with churn.
+struct Next {
+  Next(const World& world, const std::string& lines, double rate_per_s, double may_move,
+       bool without_a = false)
+      : facts(world.planned.facts) {
+    auto compiled = policy::compile_text(tests::small_policy_text() + lines, "test.policy");
+    BOOST_REQUIRE_MESSAGE(compiled.has_value(), (compiled ? "" : compiled.error().text()));
+    facts.policy = shared_policy(*std::move(compiled));
+    for (std::size_t r = 0; r < facts.fleet.routes.size(); ++r) {
+      const optimizer::Route& route = facts.fleet.routes[r];
+      const optimizer::TrafficState& traffic = facts.fleet.traffic[route.source.at()];
+      for (const auto& row : world.snapshots[traffic.cluster.at()].weights)
+        if (row.request_class == traffic.service_class && row.engine == route.engine)
+          facts.in_force[r] = row.weight;
+    }
+    for (std::size_t s = 0; s < facts.expected.size(); ++s)
+      for (double* rate :
+           {&facts.expected[s].planned_per_s, &facts.expected[s].rate_per_s, &facts.expected[s].sure_per_s})
+        if (*rate > 0) *rate = rate_per_s;
+    if (without_a) facts.fleet.engines[0].availability = 0, facts.health[0] = HealthState::gone;
+    facts.may_move.assign(facts.fleet.traffic.size(), may_move);
+    plan_for(PlannedFor::most, facts);
+    facts.fleet.objective.churn_cost_s = 0;
+    const Planned planned = solve_for(facts);
+    snapshots = snapshots_of(facts, planned.built, planned.plan, 1s);
+    const Status judged = judge(snapshots, facts, 1.0);
+    BOOST_TEST(judged.has_value(), (judged ? "" : judged.error().text()));
+  }
+  /// Of the critical class in the east; engines that are gone apart.
+  double moved() const {
+    std::vector<double> now(3, 0.0);
+    for (const auto& row : snapshots.front().weights)
+      if (row.request_class == ClassIndex(0)) now[row.engine.at()] = row.weight;
+    double left = 0, out = 0;
+    for (std::size_t e = 0; e < 3; ++e)
+      left += facts.fleet.engines[e].availability > 0 ? facts.in_force[e] : 0;
+    for (std::size_t e = 0; e < 3; ++e)
+      if (facts.fleet.engines[e].availability > 0) out += std::abs(now[e] - facts.in_force[e] / left);
+    return out;
+  }
+  bool says(bool held) const {
+    return std::ranges::any_of(snapshots.front().limits, [&](const auto& row) {
+      return row.limit == schema::PolicyLimit::churn && row.held == held;
+    });
+  }
+  Facts facts;
+  std::vector<schema::RoutingSnapshot> snapshots;
+};
+
+const std::string churn = "limits { churn L1 <= 0.2 per snapshot, 0.5 per 60s }\n";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(weights_move_no_more_at_a_time_than_churn_allows) {
+  const World near("", 2, far_c());
+  const Next free(near, churn, 12, 2.0);  // 12 a second need c
+  BOOST_TEST(free.moved() > 0.3);
+  const World fast("", 2, fast_a());
+  const Next little(fast, churn, 8, 2.0);
+  const double wanted = little.moved();
+  BOOST_TEST(wanted > 0.0);
+  const Next held(fast, churn, 8, wanted / 2);
+  BOOST_TEST(held.moved() == wanted / 2, boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(held.says(true));
+  auto whole = little.snapshots;
+  for (auto& s : whole) s.policy = held.facts.policy->hash;
+  const Status judged = judge(whole, held.facts, 1.0);
+  BOOST_REQUIRE(!judged.has_value());
+  BOOST_TEST(judged.error().text().find("churn") != std::string::npos, judged.error().text());
+}
+
+BOOST_AUTO_TEST_CASE(nobody_is_refused_for_churn_and_leaving_the_dead_is_free) {
+  const World near("", 2, far_c());
+  const Next much(near, churn, 14, 0.01);  // a and b alone cannot carry it
+  BOOST_TEST(much.moved() > 0.05);
+  BOOST_TEST(much.says(false));
+  BOOST_TEST(much.snapshots.front().admits.front().admit > 1 - 1e-6);
+  const World both("", 10);
+  const Next dead(both, churn, 2, 0.0, true);
+  BOOST_TEST(dead.moved() < 1e-6);
+}
+
+BOOST_AUTO_TEST_CASE(capacity_that_the_engines_in_service_lack_is_told) {
+  const World busy("", 6);
+  auto policy = *busy.policy;
+  const auto kept = [&](double factor, std::optional<policy::DomainLevel> level, const char* place) {
+    policy.limits.reserves = {{ClassIndex(0), level, DomainName(place), factor, 1}};
+    Facts facts = busy.planned.facts;
+    facts.policy = shared_policy(policy);
+    const auto plan = snapshots_of(facts, busy.planned.built, busy.planned.plan, 1s);
+    return std::ranges::none_of(plan.front().limits,
+                                [](const auto& row) { return row.limit == schema::PolicyLimit::capacity; });
+  };
+  // Each engine carries 0.85 s/s of 0.14 s: 6.07 requests/s, a and b in region us.
+  const double rate = busy.of_east().admits.front().planned_rps;
+  BOOST_TEST(kept(3 * 0.85 / 0.14 / rate * 0.99, {}, "x"));
+  BOOST_TEST(!kept(3 * 0.85 / 0.14 / rate * 1.01, {}, "x"));
+  BOOST_TEST(kept(2 * 0.85 / 0.14 / rate * 0.99, policy::DomainLevel::region, "us"));
+  BOOST_TEST(!kept(2 * 0.85 / 0.14 / rate * 1.01, policy::DomainLevel::region, "us"));
+}
+
+BOOST_AUTO_TEST_CASE(churn_is_counted_over_its_window) {
+  const World world("", 6);
+  Facts facts = world.planned.facts;
+  auto compiled = policy::compile_text(tests::small_policy_text() + churn, "test.policy");
+  facts.policy = shared_policy(*std::move(compiled));
+  ChurnBook book;
+  const policy::Churn& limit = facts.policy->limits.churn;
+  schema::RoutingSnapshot a = world.of_east(), b = a;
+  b.weights.clear();
+  b.weights.push_back({ClassIndex(0), EngineIndex(0), 1.0, 0});
+  double moved = 0;
+  for (const auto& row : a.weights)
+    if (row.request_class == ClassIndex(0))
+      moved += std::abs(row.weight - (row.engine == EngineIndex(0) ? 1.0 : 0.0));
+  BOOST_REQUIRE(moved > 0.35);
+  const auto left = [&](Instant now) {
+    book.fill(facts, now);
+    return facts.may_move.front();
+  };
+  const Instant now = instant_at(100s);
+  BOOST_TEST(left(now) == 0.2);
+  book.note(a, b, limit, now);
+  BOOST_TEST(left(now + 1s) == std::max(0.0, 0.5 - moved), boost::test_tools::tolerance(1e-6));
+  BOOST_TEST(left(now + 60s) == 0.2);
+  book.note(a, b, limit, now + 70s);
+  b.policy = digest_of("another");
+  book.note(a, b, limit, now + 71s);
+  BOOST_TEST(left(now + 72s) == 0.2);
 }

@@ -78,7 +78,7 @@ Expected random_demand(Rng& rng, double scale) {
 }
 
 Facts random_facts(Rng& rng) {
-  Facts out{make_table(rng), make_policy(), instant_at(1s), {}, {}, {}, {}, {}, {}};
+  Facts out{make_table(rng), make_policy(), instant_at(1s), {}, {}, {}, {}, {}, {}, {}};
   for (std::size_t e = 0; e < out.table->engines.size(); ++e)
     out.fleet.engines.push_back(random_engine(rng)), out.health.push_back(HealthState::ready);
   for (std::size_t c = 0; c < out.policy->classes.size(); ++c)
