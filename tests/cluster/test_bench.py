@@ -42,3 +42,24 @@ def test_decisions_are_measured_at_every_size():
     rows = json.loads(done.stdout)
     assert [row["engines"] for row in rows] == [10, 100, 1000, 10000]
     assert all(row["decide_ns"] > 0 for row in rows)
+
+
+def bench(*arguments: str) -> list[dict]:
+    done = subprocess.run([find_binary(), "bench", *arguments], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_solves_are_measured():
+    rows = bench("solve", "5x50x3", "--utilisation", "0.7", "--step", "cold", "--step", "engines_-2%", "--repeat", "1")
+    assert [row["step"] for row in rows] == ["cold", "engines_-2%"]
+    assert all(row["gap"] <= 1e-3 and row["cpu_ms"] > 0 for row in rows), rows
+
+
+def test_limits_bind_and_what_they_cost_is_measured():
+    rows = {row["limits"]: row for row in bench("limits", "5x100x4", "--repeat", "1")}
+    assert list(rows) == ["none", "caps", "spread", "survival", "all"]
+    assert rows["none"]["moved"] == 0
+    for name in ("caps", "spread", "all"):
+        assert rows[name]["moved"] > 0, rows[name]
+        assert rows[name]["objective"] > rows["none"]["objective"]
