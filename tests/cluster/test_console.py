@@ -133,6 +133,9 @@ def test_a_decision_is_found_and_explained(busy, open_page):
     assert answer.decision in sentence and "class chat" in sentence
     assert page.locator("#explanation-costs tbody tr").count() == 6
     assert answer.engine in page.inner_text("#explanation-costs tr.chosen")
+    page.wait_for_selector("#explanation-weights:not([hidden]) tbody tr")
+    assert "the plan that the decision read" in page.inner_text("#explanation-plan")
+    assert answer.engine in page.inner_text("#explanation-weights")
     shot(page, "explanation")
     page.wait_for_selector("#recent-table button.link")  # published, as somebody listens
     page.fill("#decision-id", "no-such-decision")

@@ -65,7 +65,8 @@ class Console final : public net::HttpHandler {
   Console(net::Loop& loop, double every_s)
       : loop_(loop), every_(from_seconds(every_s)), timer_(loop, [this] { tick(); }) {}
   ~Console() override {
-    if (asking_.joinable()) asking_.join();
+    for (Asking* asking : {&records_, &reasons_})
+      if (asking->thread.joinable()) asking->thread.join();
   }
 
   Status open(cli::Source source, double speed) {
@@ -112,6 +113,7 @@ class Console final : public net::HttpHandler {
                           }));
     }
     if (path.starts_with("/explain/")) return explain(std::move(writer), unescaped(path.substr(9)));
+    if (path.starts_with("/reasons/")) return give_reasons(std::move(writer), unescaped(path.substr(9)));
     if (path == "/") path = "/index.html";
     for (const PageFile& file : page_files())
       if (file.path == path) return respond(*writer, 200, file.content_type, file.bytes);
@@ -185,27 +187,57 @@ class Console final : public net::HttpHandler {
     respond_json(writer, 200, "{}");
   }
 
-  /// From what was heard; else the routers or the recording are asked, beside the loop, one question at a time.
-  void explain(ResponseWriterPtr writer, const std::string& decision) {
-    const std::string heard = with_frame([&](const auto&, const auto&, Instant, const Frame&) {
+  /// Empty if it was not heard, or is forgotten.
+  std::string heard_record(const std::string& decision) {
+    return with_frame([&](const auto&, const auto&, Instant, const Frame&) {
       const schema::DecisionRecord* record = history_.find(decision);
       return record == nullptr ? std::string() : codec::to_json(schema::Message(*record));
     });
-    if (!heard.empty()) return respond_record(*writer, heard);
-    if (asked_)
+  }
+
+  /// A question that is asked beside the loop, one of its kind at a time.
+  struct Asking {
+    bool asked = false;
+    std::thread thread;
+  };
+  template <class Question, class Respond>
+  void ask(Asking& asking, ResponseWriterPtr writer, Question question, Respond respond) {
+    if (asking.asked)
       return respond_json(*writer, 503, error_json("another decision is being looked for; try again"));
-    if (asking_.joinable()) asking_.join();
-    asked_ = true;
-    asking_ = std::thread([this, writer, decision] {
-      const auto json = observe::find_record(feed_->source(), decision, 3s);
-      loop_.post([this, writer, json] {
-        asked_ = false;
-        if (json)
-          respond_record(*writer, *json);
+    if (asking.thread.joinable()) asking.thread.join();
+    asking.asked = true;
+    asking.thread = std::thread([this, &asking, writer, question, respond] {
+      const Result<std::string> answer = question();
+      loop_.post([&asking, writer, answer, respond] {
+        asking.asked = false;
+        if (answer)
+          respond(*writer, *answer);
         else
-          respond_json(*writer, 404, error_json(json.error().text()));
+          respond_json(*writer, 404, error_json(answer.error().text()));
       });
     });
+  }
+
+  /// From what was heard; else the routers or the recording are asked.
+  void explain(ResponseWriterPtr writer, const std::string& decision) {
+    const std::string heard = heard_record(decision);
+    if (!heard.empty()) return respond_record(*writer, heard);
+    ask(
+        records_, std::move(writer),
+        [this, decision] { return observe::find_record(feed_->source(), decision, patience); },
+        [this](ResponseWriter& to, const std::string& json) { respond_record(to, json); });
+  }
+
+  /// Why the plan that a decision read gave its class these weights.
+  void give_reasons(ResponseWriterPtr writer, const std::string& decision) {
+    const auto find = [this, decision, heard = heard_record(decision)]() -> Result<std::string> {
+      const auto& source = feed_->source();
+      const auto record = heard.empty() ? observe::find_record(source, decision, patience) : heard;
+      if (!record) return tl::unexpected(record.error());
+      return fleet_view::as_json(observe::reasons_of(source, *record, patience));
+    };
+    ask(reasons_, std::move(writer), find,
+        [](ResponseWriter& to, const std::string& json) { respond_json(to, 200, json); });
   }
 
   void respond_record(ResponseWriter& writer, const std::string& json) {
@@ -216,6 +248,7 @@ class Console final : public net::HttpHandler {
     respond_json(writer, 200, fmt::format("{{\"sentence\":{},\"record\":{}}}", json_string(*sentence), json));
   }
 
+  static constexpr Duration patience = 3s;
   static constexpr std::size_t most_waiting = 4u << 20;
 
   net::Loop& loop_;
@@ -228,8 +261,7 @@ class Console final : public net::HttpHandler {
   std::deque<std::pair<std::uint64_t, std::uint64_t>>
       marks_;  ///< events and decisions noted by the latest states
   Instant sampled_ = never_yet;
-  bool asked_ = false;
-  std::thread asking_;
+  Asking records_, reasons_;
   std::unique_ptr<cli::Feed> feed_;  // last: its thread uses the rest
 };
 

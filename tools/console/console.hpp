@@ -3,6 +3,7 @@
 //   GET /            the page            GET /events          a state each half second
 //   GET /fleet       names               GET /history         what came before
 //   GET /engine/E    why its weights     GET /explain/ID      one decision
+//   GET /reasons/ID  why the plan that it read gave its weights
 //   POST /replay     of a recording: {"held": true} or {"at_s": 12.5}
 #pragma once
 

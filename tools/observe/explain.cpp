@@ -211,26 +211,6 @@ std::optional<fleet_view::FleetView> view_of_plan(const cli::Source& source, con
   return read && knows(view) ? std::optional(std::move(view)) : std::nullopt;
 }
 
-/// Why the plan gave the decision's class its weights: tables, the plan's version first. None if that is not known.
-std::vector<fleet_view::Table> reasons_of(const cli::Source& source, const std::string& json,
-                                          Duration longest) {
-  const auto plan = plan_of_record(json);
-  if (!plan || plan->version.empty() || plan->class_name.empty() || (source.replayed && !source.recording))
-    return {};
-  const auto view = view_of_plan(source, *plan, longest);
-  if (!view) return {};
-  const std::string version = fmt::format("{}", view->snapshots.at(plan->cluster).message.version);
-  std::vector<fleet_view::Table> out = fleet_view::show_reasons(*view, plan->cluster, plan->class_name);
-  fleet_view::Table head{"plan", {{"read"}, {"shown"}, {"sentence"}}, {}};
-  head.rows.push_back(
-      {plan->version, version,
-       std::string(version == plan->version
-                       ? "the plan that the decision read"
-                       : "the plan that the decision read was replaced: this one is in force")});
-  out.insert(out.begin(), std::move(head));
-  return out;
-}
-
 std::string with_reasons(std::string json, const std::vector<fleet_view::Table>& reasons) {
   const auto end = json.rfind('}');
   if (reasons.empty() || end == std::string::npos) return json + "\n";
@@ -270,6 +250,25 @@ Result<std::string> find_record(const cli::Source& source, const std::string& te
   if (!decision) return tl::unexpected(decision.error());
   if (source.recording) return read_record(source.fleet.file, *decision);
   return source.replayed ? hear_record(source, *decision, longest) : ask_routers(source, *decision, longest);
+}
+
+std::vector<fleet_view::Table> reasons_of(const cli::Source& source, const std::string& json,
+                                          Duration longest) {
+  const auto plan = plan_of_record(json);
+  if (!plan || plan->version.empty() || plan->class_name.empty() || (source.replayed && !source.recording))
+    return {};
+  const auto view = view_of_plan(source, *plan, longest);
+  if (!view) return {};
+  const std::string version = fmt::format("{}", view->snapshots.at(plan->cluster).message.version);
+  std::vector<fleet_view::Table> out = fleet_view::show_reasons(*view, plan->cluster, plan->class_name);
+  fleet_view::Table head{"plan", {{"read"}, {"shown"}, {"sentence"}}, {}};
+  head.rows.push_back(
+      {plan->version, version,
+       std::string(version == plan->version
+                       ? "the plan that the decision read"
+                       : "the plan that the decision read was replaced: this one is in force")});
+  out.insert(out.begin(), std::move(head));
+  return out;
 }
 
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest) {

@@ -8,6 +8,7 @@
 #include "messages/base/result.hpp"
 #include "messages/schema/catalog.hpp"
 #include "tools/cli/source.hpp"
+#include "tools/fleet_view/table.hpp"
 
 namespace signalbox::observe {
 
@@ -26,6 +27,10 @@ Status explain(const ExplainOptions& options);
 /// The record of the decision whose id `text` is, perhaps with what surrounds it in a header, as JSON: from the routers' operator ports, from a recording, or, on the bus of a replay, as it is said
 /// within `longest`. Errors: unavailable, not_found.
 Result<std::string> find_record(const cli::Source& source, const std::string& text, Duration longest);
+/// Why the plan that the decision of a record read gave its class these weights: tables, the first says which plan. None if
+/// that is not known.
+std::vector<fleet_view::Table> reasons_of(const cli::Source& source, const std::string& json,
+                                          Duration longest);
 /// The record in words. Errors: as find_record().
 Result<std::string> explanation_of(const cli::Source& source, const std::string& decision, Duration longest);
 

@@ -53,6 +53,27 @@ export class Decisions {
       return;
     }
     this.#show(body);
+    this.#reasons(id);
+  }
+
+  /// The plan's reasons come after the decision's own: the router or the recording is asked for that plan.
+  async #reasons(id) {
+    const hidden = hide => { for (const part of ['explanation-plan', 'explanation-weights']) $(part).hidden = hide; };
+    hidden(true);
+    const answer = await fetch(`reasons/${encodeURIComponent(id)}`);
+    if (!answer.ok || $('decision-id').value !== id) return;
+    const { plan = [], weights = [], price = [], not_used = [] } = await answer.json();
+    if (!plan.length) return;
+    hidden(false);
+    $('explanation-plan').textContent = `Weights by ${plan[0].shown}, ${plan[0].sentence}.`;
+    const of = (rows, engine) => rows.find(row => row.engine === engine);
+    const table = new Table($('explanation-weights'), 'Why the plan gave these weights', [
+      { key: 'engine', title: 'engine', cell: row => row.engine }, { key: 'weight', title: 'weight', number: true, cell: row => number(of(weights, row.engine)?.weight ?? 0, 3) },
+      { key: 'price', title: 'price', number: true, cell: row => number(row.price, 2) }, { key: 'load', title: 'planned load', number: true, cell: row => number(row.planned_load, 3) },
+      { key: 'capacity', title: 'capacity', number: true, cell: row => number(row.capacity, 3) },
+      { key: 'why', title: 'why', wrap: true, cell: row => of(not_used, row.engine)?.sentence ?? row.sentence },
+    ]);
+    table.update(price);
   }
 
   #show({ sentence, record }) {
