@@ -11,7 +11,7 @@ namespace signalbox::verify {
 namespace {
 
 /// Weights and loads are divided and added some thousand times. What is asked for must be kept with that tolerance; whether it can be
-/// asked for is judged as much more shortened_row.
+/// asked for is judged as much more strictly.
 constexpr double tolerance = 1e-6;
 
 /// The weights that are judged.
