@@ -251,7 +251,8 @@ Result<std::string> record_sentence(const std::string& json, const std::vector<s
 Result<PlanOfRecord> plan_of_record(const std::string& json) {
   PlanOfRecord out;
   const auto read = with_record(json, [&](const dom::object& record) -> Result<std::string> {
-    out = {text_of(record, "decision"), ClusterName(text_of(record, "cluster")), text_of(record, "class_name"), version_of(record)};
+    out = {text_of(record, "decision"), ClusterName(text_of(record, "cluster")),
+           text_of(record, "class_name"), version_of(record)};
     return std::string();
   });
   if (!read) return tl::unexpected(read.error());
