@@ -84,24 +84,25 @@ class Checker {
 
   // ---------------------------------------------------------------------------------------------------------- caps
   /// How much of a row its engines can take under the caps: domains are nested, so the sums of the lesser ones tell.
-  double takes(const Sent& sent) const {
-    std::map<std::uint32_t, double> inner;  // by domain, what it can take
+  double takes(const Sent& sent) {
+    constexpr double unseen = -1;
+    std::vector<std::pair<EngineIndex, double>>
+        inner;  // an engine of each domain, and what the domain can take
     for (const Place& place : sent.places)
-      inner[place.engine.value] = limits_.engine_weight_cap.value_or(1.0);
-    std::map<std::uint32_t, EngineIndex> member;  // of each domain, any
-    for (const Place& place : sent.places) member[place.engine.value] = place.engine;
+      inner.emplace_back(place.engine, limits_.engine_weight_cap.value_or(1.0));
     for (const auto& [level, cap] : limits_.domain_caps()) {
-      std::map<std::uint32_t, double> outer;
-      std::map<std::uint32_t, EngineIndex> of;
-      for (const auto& [group, most] : inner) {
-        const std::uint32_t d = domain(member.at(group), level);
-        outer[d] += most, of[d] = member.at(group);
+      scratch_.assign(std::max(scratch_.size(), at(level).names.size()), unseen);
+      std::vector<std::pair<EngineIndex, double>> outer;
+      for (const auto& [member, most] : inner) {
+        double& place = scratch_[domain(member, level)];
+        if (place == unseen) place = static_cast<double>(outer.size()), outer.emplace_back(member, 0.0);
+        outer[static_cast<std::size_t>(place)].second += most;
       }
-      for (auto& [d, sum] : outer) sum = std::min(sum, cap.value_or(1.0));
-      inner = std::move(outer), member = std::move(of);
+      for (auto& [member, most] : outer) most = std::min(most, cap.value_or(1.0));
+      inner = std::move(outer);
     }
     double out = 0;
-    for (const auto& [group, most] : inner) out += most;
+    for (const auto& [member, most] : inner) out += most;
     return out;
   }
 
