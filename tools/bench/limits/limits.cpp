@@ -12,6 +12,7 @@
 #include "actors/global_optimizer/machine/judge.hpp"
 #include "actors/global_optimizer/machine/snapshots.hpp"
 #include "cluster-config/policy/compile.hpp"
+#include "messages/codec/codec.hpp"
 #include "optimizer/synthetic/synthetic.hpp"
 
 namespace signalbox::bench {
@@ -141,16 +142,20 @@ Status run_case(const LimitsLoad& load, const Case& which, const Facts& basis,
   }
   if (!verified) return verified;
   std::ranges::sort(made), std::ranges::sort(judged);
-  std::size_t moved = 0, binds = 0, not_held = 0;
+  std::size_t moved = 0, binds = 0, not_held = 0, weights = 0, bytes = 0, largest = 0;
+  for (const auto& snapshot : rows) {
+    const std::size_t size = codec::encode(schema::Message(snapshot)).size();
+    weights += snapshot.weights.size(), bytes += size, largest = std::max(largest, size);
+  }
   for (const auto& snapshot : rows)
     for (const schema::LimitRow& row : snapshot.limits)
       moved += row.moved != 0 ? 1 : 0, binds += row.price_s > 0 ? 1 : 0, not_held += row.held ? 0 : 1;
   fmt::print(
       "{{\"limits\":\"{}\",\"rows_ms\":{:.2f},\"verify_ms\":{:.2f},\"moved\":{},\"binding\":{},\"not_held\":{"
       "},"
-      "\"objective\":{:.9g},\"gap\":{:.3e}}}\n",
+      "\"objective\":{:.9g},\"gap\":{:.3e},\"weights\":{},\"largest_snapshot_bytes\":{},\"all_bytes\":{}}}\n",
       which.name, made[made.size() / 2], judged[judged.size() / 2], moved, binds, not_held,
-      rows.front().objective, rows.front().gap);
+      rows.front().objective, rows.front().gap, weights, largest, bytes);
   std::fflush(stdout);
   return {};
 }
