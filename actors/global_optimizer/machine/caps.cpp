@@ -128,14 +128,20 @@ class Capped {
 
 /// What the row gives to all but its n - 1 greatest groups.
 double beyond(const std::vector<Share>& row, const std::vector<std::uint32_t>& domain, std::uint32_t n) {
-  std::map<std::uint32_t, double> sums;
+  std::vector<std::pair<std::uint32_t, double>> used;
   double total = 0;
   for (const Share& s : row)
-    sums[domain.empty() ? s.engine.value : domain[s.engine.at()]] += s.weight, total += s.weight;
-  std::vector<double> sorted;
-  for (const auto& [group, sum] : sums) sorted.push_back(sum);
-  std::ranges::sort(sorted, std::greater<>{});
-  for (std::size_t i = 0; i + 1 < n && i < sorted.size(); ++i) total -= sorted[i];
+    if (s.weight != 0)
+      used.emplace_back(domain.empty() ? s.engine.value : domain[s.engine.at()], s.weight), total += s.weight;
+  std::ranges::stable_sort(used, {}, &std::pair<std::uint32_t, double>::first);
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (i > 0 && used[i].first == used[i - 1].first)
+      sums.back() += used[i].second;
+    else
+      sums.push_back(used[i].second);
+  std::ranges::sort(sums, std::greater<>{});
+  for (std::size_t i = 0; i + 1 < n && i < sums.size(); ++i) total -= sums[i];
   return total;
 }
 

@@ -8,8 +8,8 @@
 
 namespace signalbox::global_optimizer {
 
-/// All clusters' snapshots of `plan`, without version, cause and as_of_age. Weights under `cut` are given to the rest of
-/// their row where that has room. What the policy's weight caps then put on engines above their ceilings is refused. A class without demand gets weights by free capacity, so that its first request finds a plan.
+/// All clusters' snapshots of `plan`, without version, cause and as_of_age. Weights under `cut`, up to 1 % of a row, are given to the rest
+/// of it where that has room. What the policy's weight caps then put on engines above their ceilings is refused. A class without demand gets weights by free capacity, so that its first request finds a plan.
 std::vector<schema::RoutingSnapshot> snapshots_of(const Facts& facts, const optimizer::BuiltProblem& built,
                                                   const optimizer::Plan& plan, Duration period);
 
