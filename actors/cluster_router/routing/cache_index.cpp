@@ -29,14 +29,14 @@ void CacheIndex::sent(EngineIndex engine, std::span<const std::uint64_t> blocks)
   for (std::size_t i = blocks.size(); i > 0; --i) sent_block(engine, blocks[i - 1]);
 }
 
-void CacheIndex::sent_block(EngineIndex engine, std::uint64_t block) {
+bool CacheIndex::sent_block(EngineIndex engine, std::uint64_t block) {
   PerEngine& list = engines_[engine.at()];
-  if (list.depth == 0) return;
+  if (list.depth == 0) return false;
   if (const std::uint32_t* known = pairs_.find(pair_key(engine, block))) {
     unlink(list, *known);
     put_first(list, *known);
     note_holder(engine, block, false);
-    return;
+    return false;
   }
   if (list.size == list.depth) drop_oldest(engine);
   const std::uint32_t node = new_node();
@@ -44,6 +44,7 @@ void CacheIndex::sent_block(EngineIndex engine, std::uint64_t block) {
   put_first(list, node);
   pairs_.get(pair_key(engine, block)) = node;
   note_holder(engine, block, true);
+  return true;
 }
 
 void CacheIndex::forget(EngineIndex engine) {

@@ -38,8 +38,8 @@ class CacheIndex {
   void set_depth(EngineIndex engine, std::size_t blocks);
   /// The prompt with these chained blocks was sent to the engine.
   void sent(EngineIndex engine, std::span<const std::uint64_t> blocks);
-  /// One block as another router reports it, in the order of its report.
-  void sent_block(EngineIndex engine, std::uint64_t block);
+  /// One block as another router reports it, in the order of its report. Whether the engine must have computed it.
+  bool sent_block(EngineIndex engine, std::uint64_t block);
   /// The engine was restarted or emptied.
   void forget(EngineIndex engine);
 

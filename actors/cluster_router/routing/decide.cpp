@@ -42,7 +42,8 @@ inline Belief believed(const Around& around, const Ask& ask, EngineIndex engine,
   const EngineFacts& facts = around.view.at(engine);
   const policy::CompiledPolicy& policy = *around.view.policy;
   const bool fresh = facts.described_at != never_yet && now - facts.described_at <= policy.stale.signal_hard;
-  return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine), fresh,
+  return believe(facts, around.loads.own(engine), around.loads.own_at_reading(engine),
+                 around.loads.elsewhere(engine), fresh,
                  {static_cast<double>(ask.uncached_tokens), static_cast<double>(ask.context_tokens)},
                  around.view.routers - 1.0, policy.routing.xi);
 }

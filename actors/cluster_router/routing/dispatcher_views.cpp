@@ -88,13 +88,18 @@ void Dispatcher::State::adopt(std::shared_ptr<const View> next, Instant now) {
   if (before == nullptr || before->plan != view->plan) keep_context();
   follow_engines(now);
   if (options.loop < view->covered_batches.size()) penalties.covered(view->covered_batches[options.loop]);
+  const auto block_tokens = static_cast<std::int64_t>(options.block_bytes / bytes_per_token);
+  std::vector<std::int64_t> to_compute(view->engines.size());
   for (const auto& batch : view->sent) {
     if (batch->number <= sent_applied) continue;
     sent_applied = batch->number;
     if (batch->loop == options.loop) continue;  // known since it was sent
     for (const schema::SentRow& row : batch->rows)
-      if (row.engine.at() < view->engines.size()) cache.sent_block(row.engine, row.block);
+      if (row.engine.at() < view->engines.size() && cache.sent_block(row.engine, row.block))
+        to_compute[row.engine.at()] += block_tokens;
   }
+  for (std::size_t e = 0; e < to_compute.size(); ++e)
+    loads.sent_elsewhere(EngineIndex(e), to_compute[e], view->engines[e].c, now);
   if (drained_at == never_yet) drained_at = now;
 }
 

@@ -64,6 +64,17 @@ void LoadTable::release(Hold& hold, Instant now) {
   hold.engine_ = EngineIndex{};
 }
 
+void LoadTable::sent_elsewhere(EngineIndex engine, std::int64_t tokens, double token_s, Instant now) {
+  Entry& entry = entries_[engine.at()];
+  Instant& last = histories_[engine.at()].elsewhere_at;
+  const double theirs = static_cast<double>(entry.waiting_elsewhere + tokens);
+  const double all = theirs + static_cast<double>(entry.own.prefill_tokens);
+  const double computed = last == never_yet || token_s <= 0 ? 0 : to_seconds(now - last) / token_s;
+  last = now;
+  const double left = all > 0 ? theirs * std::max(0.0, 1 - computed / all) : 0;
+  entry.waiting_elsewhere = static_cast<std::int32_t>(std::min(left, 1e9));
+}
+
 void LoadTable::remember(EngineIndex engine, Instant now) {
   History& history = histories_[engine.at()];
   const Past& last = history.past[(history.next + kept - 1) % kept];

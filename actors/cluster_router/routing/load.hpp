@@ -73,19 +73,31 @@ class LoadTable {
   void reading(EngineIndex engine, Instant described_at);
 
   /// No more than this is to be in flight from here, whatever the policy's cap.
-  void set_limit(EngineIndex engine, std::int64_t limit) { entries_[engine.at()].limit = limit; }
+  void set_limit(EngineIndex engine, std::int64_t limit) {
+    entries_[engine.at()].limit = static_cast<std::int32_t>(std::min<std::int64_t>(limit, INT32_MAX));
+  }
   /// The lesser of what the other loops leave of the policy's cap and our own limit.
   std::int64_t limit(EngineIndex engine, std::uint32_t cap) const {
     const Entry& entry = entries_[engine.at()];
     std::int64_t left = cap;
     if (entry.all != nullptr) left -= std::max<std::int64_t>(0, entry.all->load() - entry.own.requests);
-    return std::min(entry.limit, left);
+    return std::min<std::int64_t>(entry.limit, left);
   }
   bool full(EngineIndex engine, std::uint32_t cap) const {
     return own(engine).requests >= limit(engine, cap);
   }
 
+  /// What the other routers are known to have sent since the last call, of prompt tokens to compute there. They are taken to wait until
+  /// the engine has computed them, in turn with ours, a token in `token_s` seconds: readings count prompts that wait, not how long they are.
+  void sent_elsewhere(EngineIndex engine, std::int64_t tokens, double token_s, Instant now);
+
   const OwnLoad& own(EngineIndex engine) const { return entries_[engine.at()].own; }
+  std::int64_t elsewhere(EngineIndex engine) const { return entries_[engine.at()].waiting_elsewhere; }
+  /// Ours, and the others' prompts that are known to wait.
+  OwnLoad known(EngineIndex engine) const { return with_others(entries_[engine.at()].own, engine); }
+  OwnLoad known_at_reading(EngineIndex engine) const {
+    return with_others(entries_[engine.at()].at_reading, engine);
+  }
   /// What was ours at the time that the reading describes.
   const OwnLoad& own_at_reading(EngineIndex engine) const { return entries_[engine.at()].at_reading; }
   std::size_t size() const { return entries_.size(); }
@@ -95,7 +107,8 @@ class LoadTable {
   struct alignas(64) Entry {
     OwnLoad own;
     OwnLoad at_reading;
-    std::int64_t limit = INT32_MAX;
+    std::int32_t limit = INT32_MAX;
+    std::int32_t waiting_elsewhere = 0;        ///< prompt tokens of other routers
     std::atomic<std::int64_t>* all = nullptr;  ///< requests of all loops; null: this is the only one
   };
   static_assert(sizeof(Entry) == 64);
@@ -110,8 +123,13 @@ class LoadTable {
     Past past[kept];
     std::uint32_t next = 0;
     Instant described_at = never_yet;
+    Instant elsewhere_at = never_yet;
   };
   void remember(EngineIndex engine, Instant now);
+  OwnLoad with_others(OwnLoad load, EngineIndex engine) const {
+    load.prefill_tokens += entries_[engine.at()].waiting_elsewhere;
+    return load;
+  }
 
   std::vector<Entry> entries_;
   std::vector<History> histories_;
@@ -131,14 +149,17 @@ struct QueuedShape {
 };
 
 /// N, P and K. `fresh`: the reading is young enough to be used.
-inline Belief believe(const EngineFacts& facts, const OwnLoad& own, const OwnLoad& then, bool fresh,
-                      const QueuedShape& queued, double others, double xi) {
+/// `elsewhere`: prompt tokens of other routers that are known to wait.
+inline Belief believe(const EngineFacts& facts, const OwnLoad& own, const OwnLoad& then,
+                      std::int64_t elsewhere, bool fresh, const QueuedShape& queued, double others,
+                      double xi) {
   const double moves = 1 + xi * others;  // of all routers, by one of ours
   // A reading that is missing says nothing: the other routers are then taken to send as much as this one.
   const auto ours_times = [&](std::int64_t now) {
     return static_cast<float>(static_cast<double>(now) * (others + 1));
   };
-  if (!fresh) return {ours_times(own.requests), ours_times(own.prefill_tokens), ours_times(own.kv_tokens)};
+  const std::int64_t prompts = own.prefill_tokens + elsewhere;
+  if (!fresh) return {ours_times(own.requests), ours_times(prompts), ours_times(own.kv_tokens)};
   const auto all = [&](double reading, std::int64_t now, std::int64_t was) {
     if (!(reading >= 0)) return ours_times(now);
     const auto mine = static_cast<double>(now), before = static_cast<double>(was);
@@ -151,7 +172,7 @@ inline Belief believe(const EngineFacts& facts, const OwnLoad& own, const OwnLoa
   };
   const double waiting = std::max(0.0, facts.waiting);
   return {all(facts.requests, own.requests, then.requests),
-          all(facts.waiting * queued.uncached_tokens, own.prefill_tokens, then.prefill_tokens),
+          all(facts.waiting * queued.uncached_tokens, prompts, then.prefill_tokens + elsewhere),
           held(facts.kv_used + waiting * queued.context_tokens, own.kv_tokens, then.kv_tokens)};
 }
 

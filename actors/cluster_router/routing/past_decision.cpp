@@ -33,7 +33,8 @@ schema::InputRow row_of(const Surroundings& around, const Ask& ask, const Tried&
   const ClassTable& table = view.at(ask.request_class);
   const EngineFacts& facts = view.at(engine);
   const double factor = static_cast<double>(facts.capacity_factor);
-  const OwnLoad &own = around.loads.own(engine), &then = around.loads.own_at_reading(engine);
+  // With what other routers are known to have sent: a decision made again reads the same.
+  const OwnLoad own = around.loads.known(engine), then = around.loads.known_at_reading(engine);
   schema::InputRow row;
   row.engine = engine;
   row.planned_weight = table.planned.empty() ? 0 : planned_weight(view, ask.request_class, engine);

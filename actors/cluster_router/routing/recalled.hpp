@@ -16,6 +16,7 @@ struct RecalledLoads {
   std::vector<OwnLoad> now, then;
   const OwnLoad& own(EngineIndex engine) const { return now[engine.at()]; }
   const OwnLoad& own_at_reading(EngineIndex engine) const { return then[engine.at()]; }
+  std::int64_t elsewhere(EngineIndex) const { return 0; }  // recorded as ours
   /// The recorded cap is the one that held then, whoever set it.
   bool full(EngineIndex engine, std::uint32_t cap) const {
     return own(engine).requests >= static_cast<std::int64_t>(cap);

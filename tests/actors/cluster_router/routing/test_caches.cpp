@@ -109,6 +109,34 @@ BOOST_AUTO_TEST_CASE(an_engine_that_finds_nothing_three_times_has_lost_its_cache
   BOOST_TEST(one.believed(50) > 7 * block_tokens);  // what it is sent from now on counts again
 }
 
+// A prompt that another router reports is known to wait there as well, but for what the engine holds already.
+BOOST_AUTO_TEST_CASE(what_another_router_sent_is_believed_to_wait) {
+  Fleet fleet;
+  fleet.engines(2);
+  fleet.request_class("all", Criticality::standard);
+  fleet.routers = 2;
+  for (const auto engine : {EngineIndex(0), EngineIndex(1)}) fleet.signal(engine, at(1), 0, 0, 0);
+  Dispatcher dispatcher(options());
+  dispatcher.adopt(fleet.view(), at(1));
+  auto batch = std::make_shared<SentBatch>();
+  batch->number = 1;
+  batch->loop = UINT32_MAX;
+  for (std::uint64_t block = 1; block <= 40; ++block) batch->rows.push_back({EngineIndex(1), block});
+  for (std::uint64_t block = 1; block <= 10; ++block) batch->rows.push_back({EngineIndex(1), block});
+  fleet.sent.push_back(batch);
+  const auto view = fleet.view();
+  dispatcher.adopt(view, at(1));
+  const Begun begun = dispatcher.begin(request("all"), at(1));
+  BOOST_TEST(as<Forward>(begun.verdict).engine.at() == 0u);
+  const auto record = dispatcher.record(begun.decision, at(1));
+  BOOST_REQUIRE(record.has_value());
+  BOOST_REQUIRE(record->candidates.size() == 2u);
+  const double wait_s = view->policy->routing.tw * view->at(EngineIndex(1)).c * 40 * 256;
+  for (const auto& row : record->candidates)
+    BOOST_TEST(row.queue_s == (row.engine.at() == 1 ? wait_s : 0.0), boost::test_tools::tolerance(1e-6));
+  dispatcher.finished(begun.ticket, AttemptEnd::succeeded, {}, at(2));
+}
+
 BOOST_AUTO_TEST_CASE(an_engine_that_does_not_tell_is_believed_as_before) {
   One one;
   HonestCache nothing(0);

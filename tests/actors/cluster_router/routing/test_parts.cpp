@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(what_is_believed_of_an_engine) {
     facts.requests = row.signal;
     const OwnLoad now{static_cast<std::int64_t>(row.now), 0, 0},
         then{static_cast<std::int64_t>(row.then), 0, 0};
-    const Belief b = believe(facts, now, then, row.fresh, {100, 150}, row.routers - 1, 0.6);
+    const Belief b = believe(facts, now, then, 0, row.fresh, {100, 150}, row.routers - 1, 0.6);
     BOOST_TEST(std::abs(static_cast<double>(b.requests) - row.believed) < 1e-4, row.name);
   }
 }
@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(what_an_engine_is_believed_to_hold) {
     facts.kv_used = row.used;
     facts.waiting = row.waiting;
     const OwnLoad now{0, 0, row.now}, then{0, 0, row.then};
-    const Belief b = believe(facts, now, then, row.fresh, {100, 150}, row.routers - 1, 0.6);
+    const Belief b = believe(facts, now, then, 0, row.fresh, {100, 150}, row.routers - 1, 0.6);
     BOOST_TEST(std::abs(static_cast<double>(b.kv_tokens) - row.believed) < 1e-3, row.name);
   }
 }
@@ -125,6 +125,25 @@ BOOST_AUTO_TEST_CASE(the_load_table_knows_what_was_ours_when_a_reading_was_taken
   for (Hold& hold : holds) loads.release(hold, at(12));
   for (Hold& hold : holds) loads.release(hold, at(13));  // released once, whoever asks again
   BOOST_TEST((loads.own(e0) == OwnLoad{}));
+}
+
+BOOST_AUTO_TEST_CASE(prompts_that_others_sent_wait_until_the_engine_has_computed_them) {
+  LoadTable loads;
+  loads.remap(std::vector<EngineIndex>(1));
+  constexpr double token_s = 1e-4;
+  loads.sent_elsewhere(e0, 30'000, token_s, at(1));
+  BOOST_TEST(loads.known(e0).prefill_tokens == 30'000);
+  BOOST_TEST(loads.own(e0).prefill_tokens == 0);  // what is reported as ours stays ours
+  loads.sent_elsewhere(e0, 0, token_s, at(2));
+  BOOST_TEST(loads.known(e0).prefill_tokens == 20'000);
+  Hold hold = loads.take(e0, {20'000, 20'000}, at(2));
+  loads.sent_elsewhere(e0, 0, token_s, at(3));  // theirs and ours in turn
+  BOOST_TEST(loads.known(e0).prefill_tokens == 35'000);
+  loads.reading(e0, at(3));
+  BOOST_TEST(loads.known_at_reading(e0).prefill_tokens == 35'000);
+  loads.sent_elsewhere(e0, 0, token_s, at(8));
+  BOOST_TEST(loads.known(e0).prefill_tokens == 20'000);
+  loads.release(hold, at(8));
 }
 
 BOOST_AUTO_TEST_CASE(cache_index_against_a_list) {
