@@ -1,7 +1,6 @@
 #include "tools/solver/bench.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -35,10 +34,14 @@ double cpu_ms() {
   return 1e3 * double(t.tv_sec) + 1e-6 * double(t.tv_nsec);
 }
 
+/// Of this program's own memory: getrusage() would count what the one that started it held.
 double peak_megabytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return double(usage.ru_maxrss) / 1024.0;
+  std::ifstream status("/proc/self/status");
+  std::string word;
+  double kilobytes = 0;
+  while (status >> word)
+    if (word == "VmHWM:") status >> kilobytes;
+  return kilobytes / 1024.0;
 }
 
 /// What happens to a settled fleet.
