@@ -93,7 +93,7 @@ void Machine::hear_policy(const schema::Policy& policy, Instant now, Effects& ef
                         schema::Severity::critical);
   policy_ = std::make_shared<const policy::CompiledPolicy>(*std::move(compiled));
   demand_.clear();
-  planned_for_ = PlannedFor::most;
+  demand_level_ = {};
   calibration_.clear();
   churn_.clear();
   placer_.clear();
@@ -285,7 +285,7 @@ void Machine::plan(Instant now, Effects& effects) {
   }
   plan_due_ = now + options_.period;
   if (!policy_) return;
-  Facts facts = look(now, planned_for_);
+  Facts facts = look(now, demand_level_.next());
   const double heard = coverage(now);
   holding_ = heard < policy_->lead.coverage;
   if (holding_) {
@@ -317,13 +317,10 @@ void Machine::ask_solver(Facts facts, optimizer::BuiltProblem built, double hear
 }
 
 bool Machine::plan_for_less(InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects) {
-  const bool room = !refuses(flight.built.problem, plan);
-  const int next = static_cast<int>(planned_for_) + (room ? -1 : 1);
-  if (next < 0 || next > static_cast<int>(PlannedFor::sure)) return false;
-  planned_for_ = static_cast<PlannedFor>(next);
-  if (room || now - flight.since > options_.period / 2) return false;
+  const bool in_time = now - flight.since <= options_.period / 2;
+  if (demand_level_.take(!refuses(flight.built.problem, plan), in_time)) return false;
   Facts less = flight.facts;
-  plan_for(planned_for_, less);
+  plan_for(demand_level_.next(), less);
   auto built = optimizer::build_problem(less.fleet);
   if (!built) return false;
   solved_ = Solved{std::move(flight.built.problem), plan};

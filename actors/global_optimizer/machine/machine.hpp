@@ -18,6 +18,7 @@
 #include "actors/global_optimizer/machine/calibration.hpp"
 #include "actors/global_optimizer/machine/churn.hpp"
 #include "actors/global_optimizer/machine/demand.hpp"
+#include "actors/global_optimizer/machine/demand_level.hpp"
 #include "actors/global_optimizer/machine/echo.hpp"
 #include "actors/global_optimizer/machine/election.hpp"
 #include "actors/global_optimizer/machine/hold.hpp"
@@ -134,7 +135,7 @@ class Machine {
   void compare(const InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
   void ask_solver(Facts facts, optimizer::BuiltProblem built, double coverage, bool rehearsal, Instant since,
                   Effects& effects);
-  /// Asks the solver again, for less demand, if this plan refuses some and there is time; true if so.
+  /// Asks the solver again, for less demand, where DemandLevel wants that plan; true if so.
   bool plan_for_less(InFlight& flight, const optimizer::Plan& plan, Instant now, Effects& effects);
   void solve_failed(std::string_view fault, const std::string& detail, const Facts& facts, double coverage,
                     Instant now, Effects& effects);
@@ -167,7 +168,7 @@ class Machine {
   std::uint64_t number_ = 0;
   std::optional<InFlight> in_flight_;
   std::optional<Solved> solved_;
-  PlannedFor planned_for_ = PlannedFor::most;  ///< next time
+  DemandLevel demand_level_;
   std::optional<Facts> planned_;  ///< behind the last plan of this term, for the cause of the next
   std::uint64_t failed_solves_ = 0;
   schema::Calibration last_calibration_;

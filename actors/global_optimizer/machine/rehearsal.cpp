@@ -24,7 +24,7 @@ void Machine::rehearse(Instant now, Effects& effects) {
   const double heard = coverage(now);
   if (!policy_ || heard < policy_->lead.coverage) return;
   if (weights_in_force().empty()) return;
-  Facts facts = look(now, planned_for_);
+  Facts facts = look(now, demand_level_.next());
   facts.fleet.limits.load_ceiling *= last_calibration_.headroom;  // as the leader does
   if (auto built = optimizer::build_problem(facts.fleet))
     ask_solver(std::move(facts), *std::move(built), heard, true, now, effects);
