@@ -14,7 +14,7 @@ namespace signalbox::net {
 namespace {
 
 /// What a turn reads is written at its end, so an event waits for all that are read with it.
-constexpr std::size_t events_per_turn = 32;
+constexpr std::size_t events_per_turn = 8;
 constexpr std::size_t scratch_bytes = 64 * 1024;
 constexpr std::size_t spare_buffers = 64;
 constexpr std::size_t spare_buffer_bytes = 128 * 1024;

@@ -30,7 +30,8 @@ void UpstreamConnection::carry(Call& call, bool fresh) {
 void UpstreamConnection::connected() {
   phase_ = Phase::head;
   call_->wait(CallFault::first_byte_timeout, call_->limits_.first_byte);
-  send();
+  // With the turn's other requests, one right after the other: a server that sleeps is then woken once for all of them.
+  upstream_.loop_.later([this] { send(); });
 }
 
 /// Goes on with what has to pass before the first byte; true once that is done.
@@ -74,7 +75,7 @@ void UpstreamConnection::on_ready(std::uint32_t events) {
 }
 
 void UpstreamConnection::send() {
-  while (sent_ < wanted_) {
+  while (call_ != nullptr && sent_ < wanted_) {
     const std::string_view head = call_->head_;
     const IoResult put = sent_ < head.size() ? stream_->write(head.substr(sent_), call_->body_)
                                              : stream_->write(call_->body_.substr(sent_ - head.size()));
