@@ -16,7 +16,7 @@ from fleet import ROOT, find_binary
 def test_the_demo_ends_with_a_table_and_no_failure(tmp_path, arguments, engines, froms):
     if "--real" in arguments:
         assert real_engine.installed(), "tools/setup real installs the engine"
-    command = [sys.executable, ROOT / "tools/build/demo.py", "--binary", find_binary(), "--folder", tmp_path, "--seconds", "4"]
+    command = [sys.executable, ROOT / "tools/project/demo.py", "--binary", find_binary(), "--folder", tmp_path, "--seconds", "4"]
     done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0, done.stdout + done.stderr
     table = done.stdout[done.stdout.index("requests share weight"):].splitlines()[1:]

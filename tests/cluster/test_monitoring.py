@@ -10,7 +10,7 @@ import pytest
 from fleet import ROOT, wait_for
 from load import Load, chat, unlike
 
-sys.path.insert(0, str(ROOT / "tools/build"))
+sys.path.insert(0, str(ROOT / "tools/project"))
 
 import monitoring  # noqa: E402  what tools/demo --monitoring uses
 

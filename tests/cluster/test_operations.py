@@ -4,7 +4,7 @@ import sys
 
 from fleet import ROOT
 
-sys.path.insert(0, str(ROOT / "tools/build"))
+sys.path.insert(0, str(ROOT / "tools/project"))
 
 import captures  # noqa: E402
 

@@ -1,7 +1,7 @@
 """Makes the captures of docs/operations.md on the laptop fleet under load.
 
-    build/venv/bin/python tools/build/captures.py            writes them
-    build/venv/bin/python tools/build/captures.py --check    says what is not true any more
+    build/venv/bin/python tools/project/captures.py            writes them
+    build/venv/bin/python tools/project/captures.py --check    says what is not true any more
 
 A capture stands between `<!-- capture WIDTH: COMMAND -->` (or `capture screen WxH: COMMAND`) and `<!-- end -->`. Numbers change from run
 to run; what is checked is that the command works and shows the same tables with the same columns.

@@ -1,4 +1,4 @@
-# Every library that Signalbox is built with, in one place. Debian package names are in tools/build/packages.txt.
+# Every library that Signalbox is built with, in one place. Debian package names are in tools/project/packages.txt.
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
