@@ -116,7 +116,8 @@ class Upstream {
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
-  /// Sends `head` (through its empty line) and `body`, which must live until Call::sent(). `bodiless`: a HEAD request.
+  /// Sends `head` (through its empty line) and `body`, which must live until Call::sent(), at the end of the loop's turn. `bodiless`: a
+  /// HEAD request.
   std::unique_ptr<Call> start(std::string head, std::string_view body, const CallLimits& limits,
                               CallObserver& observer, bool bodiless = false);
   /// Closes the idle connections: the server restarted, drains or left.
