@@ -1,5 +1,6 @@
 """`up`, `status`, `restart`, `down`: everything comes up in order, and nothing survives."""
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -187,6 +188,20 @@ def test_two_fleets_run_side_by_side_from_one_file(new_fleet):
     first, second = new_fleet(LAPTOP, name="a").up(), new_fleet(LAPTOP, name="b").up()
     assert first.port(0) != second.port(0)
     first.wait_ready("keeper"), second.wait_ready("keeper")
+
+
+def test_a_block_of_ports_in_which_another_program_listens_is_passed_over(new_fleet):
+    left = None
+    with contextlib.ExitStack() as others:
+        for base in range(20_000, 32_000, 100):  # where --free-ports looks
+            with contextlib.suppress(OSError):  # another fleet's
+                socket.create_server(("127.0.0.1", base + 99)).close()  # which a fleet keeps for its launcher
+                if left:
+                    others.enter_context(socket.create_server(("127.0.0.1", base + 37)))
+                left = left or base
+        fleet = new_fleet(LAPTOP).up()
+        assert fleet.port(0) == left
+        fleet.wait_ready("router-east")
 
 
 def test_a_crash_loop_is_slowed_down_and_says_where_to_look(new_fleet):

@@ -18,6 +18,15 @@ namespace {
 constexpr std::uint16_t first_block = 20000;
 constexpr std::uint16_t block_count = 120;
 
+/// The guard speaks for fleets only; any other program may listen inside of the block.
+bool nobody_listens(std::uint16_t base) {
+  for (std::uint16_t offset = 0; offset < config::guard_offset; ++offset) {
+    const auto address = net::resolve("127.0.0.1", static_cast<std::uint16_t>(base + offset));
+    if (!address || !net::bind_to(*address, false)) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 Result<PortBlock> take_ports(std::uint16_t base) {
@@ -33,9 +42,8 @@ Result<PortBlock> take_ports(std::uint16_t base) {
 Result<PortBlock> take_any_ports() {
   const auto start = static_cast<std::uint16_t>(::getpid() % block_count);
   for (std::uint16_t i = 0; i < block_count; ++i) {
-    const int block = (start + i) % block_count;
-    if (auto taken = take_ports(static_cast<std::uint16_t>(first_block + block * config::port_span)))
-      return taken;
+    const auto base = static_cast<std::uint16_t>(first_block + (start + i) % block_count * config::port_span);
+    if (auto taken = take_ports(base); taken && nobody_listens(base)) return taken;
   }
   return fail(ErrorKind::conflict, "every block of ports is taken", {}, "name a free one with --port-base N");
 }

@@ -15,7 +15,7 @@ struct PortBlock {
 
 /// Takes the block at `base`. Errors: conflict if another fleet has it.
 Result<PortBlock> take_ports(std::uint16_t base);
-/// Takes any free block.
+/// Takes any block that neither a fleet nor another program has a port of. Errors: conflict if there is none.
 Result<PortBlock> take_any_ports();
 
 /// Makes the state folder, refuses to be the second launcher in it, and ends what a dead one may have left. Errors:
