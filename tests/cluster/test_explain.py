@@ -212,7 +212,8 @@ def test_one_request_is_followed_across_processes(recorded):
 
 def test_the_next_request_is_followed_live(recorded):
     fleet, _, _ = recorded
-    load = Load(lambda n: chat(fleet.url("router-west"), "m-small", unlike(n), 4), 5)
+    url = fleet.url("router-west")
+    load = Load(lambda n: chat(url, "m-small", unlike(n), 4), 5)
     done = fleet.signalbox("tap", "--follow", "next", "--class", "small", "--seconds", "60", "--json")
     load.stop()
     assert "arrived" in [step["what"] for step in json.loads(done.stdout)["journey"]]

@@ -41,12 +41,12 @@ def leaders(messages: dict) -> list[str]:
 
 
 def test_a_recording_of_faults_tells_elsewhere_what_was_seen_here(fleet, tmp_path):
-    file, seen = tmp_path / "faults.sbx", tmp_path / "seen.json"
+    file, seen, url = tmp_path / "faults.sbx", tmp_path / "seen.json", fleet.url("router-east")
     filters = [word for message in TOLD for word in ("--message", message)]
     with open(seen, "w") as out:
         live = subprocess.Popen(fleet.command("tap", "--json", *filters), stdout=out, stderr=subprocess.DEVNULL)
         recorder = subprocess.Popen(fleet.command("tap", "--quiet", "--record", str(file)), stderr=subprocess.DEVNULL)
-        load = Load(lambda n: chat(fleet.url("router-east"), "m-large", unlike(n), 8), 10)
+        load = Load(lambda n: chat(url, "m-large", unlike(n), 8), 10)
         try:
             wait_for("both taps hear the fleet", lambda: file.exists() and file.stat().st_size > 20_000 and seen.stat().st_size > 2_000, 60)
             both_hear = time.monotonic()
