@@ -68,9 +68,10 @@ function(signalbox_program name)
 endfunction()
 
 # signalbox_test(messages/base SOURCES test_rng.cpp USES messages/base): a Boost.Test program named after its room.
-# CONCURRENT: it is run under the thread sanitizer as well.
+# CONCURRENT: it is run under the thread sanitizer as well. SIMULATION: minutes of virtual time, a twentieth of the time in optimised code:
+# it is run in the release build only.
 function(signalbox_test room)
-  cmake_parse_arguments(ARG "CONCURRENT" "" "SOURCES;USES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "CONCURRENT;SIMULATION" "" "SOURCES;USES;LINKS" ${ARGN})
   string(MAKE_C_IDENTIFIER "test_${room}" name)
   signalbox_program(${name} SOURCES ${ARG_SOURCES} USES ${ARG_USES} LINKS ${ARG_LINKS})
   target_link_libraries(${name} PRIVATE signalbox_test_support)
@@ -79,6 +80,13 @@ function(signalbox_test room)
   if(ARG_CONCURRENT)
     set_tests_properties(${room} PROPERTIES LABELS concurrent)
     add_dependencies(concurrent_tests ${name})
+  endif()
+  if(ARG_SIMULATION)
+    set_tests_properties(${room} PROPERTIES LABELS simulation)
+    add_dependencies(simulation_tests ${name})
+    if(SIGNALBOX_SANITIZE)
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+    endif()
   endif()
 endfunction()
 

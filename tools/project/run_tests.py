@@ -1,10 +1,10 @@
 """Builds and runs every test of the repository and sums them up.
 
 What runs: all Boost.Test programs under the address and undefined-behaviour sanitizers, those marked CONCURRENT again
-under the thread sanitizer, and pytest over the folders of tests/ with the sanitized binary. Every suite leaves a JUnit file
-in build/junit; the table and the last line are made from those files. A program that dies without one counts as a
-failed test, as does a skipped test that tests/may_skip.txt does not list, and every report of a sanitizer, also one of
-a process that its supervisor started again.
+under the thread sanitizer, those marked SIMULATION in the release build instead, and pytest over the folders of tests/
+with the sanitized binary. Every suite leaves a JUnit file in build/junit; the table and the last line are made from those
+files. A program that dies without one counts as a failed test, as does a skipped test that tests/may_skip.txt does not
+list, and every report of a sanitizer, also one of a process that its supervisor started again.
 
 tools/test --preset tsan --only 'pytest cluster'    the fleets of tests/cluster under the thread sanitizer (20 minutes)
 """
@@ -85,10 +85,10 @@ def build(preset: str, targets: list[str]) -> None:
     say(f"built {preset} in {time.monotonic() - began:.0f} s")
 
 
-def unit_suites(preset: str, label: str | None = None) -> list[Suite]:
-    """The Boost.Test programs that CTest knows in this preset's build."""
-    command = ["ctest", "--test-dir", str(ROOT / "build" / preset), "--show-only=json-v1"]
-    listing = json.loads(subprocess.run(command + (["-L", label] if label else []), check=True, capture_output=True).stdout)
+def unit_suites(preset: str, *choice: str) -> list[Suite]:
+    """The Boost.Test programs that CTest knows in this preset's build, of which it lists those that these options choose."""
+    command = ["ctest", "--test-dir", str(ROOT / "build" / preset), "--show-only=json-v1", *choice]
+    listing = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
     suites = []
     for test in listing["tests"]:
         if "command" not in test:
@@ -233,12 +233,15 @@ def main() -> int:
             build("tsan", ["concurrent_tests"])
         if wanted("pytest fuzz") or not options.only:
             build("fuzz", ["fuzzers"])
-        if wanted("pytest bench") or not options.only:
-            build("release", ["bench_relay"])  # instructions are counted in optimised code
+        if wanted("pytest bench") or wanted("release tools/simulate/control") or not options.only:
+            # Instructions are counted, and virtual time is simulated, in optimised code.
+            build("release", ["bench_relay", "simulation_tests"])
 
-    units = unit_suites(options.preset)
+    units = unit_suites(options.preset, "-LE", "simulation")
+    if (ROOT / "build/release/CTestTestfile.cmake").exists():
+        units += unit_suites("release", "-L", "simulation")
     if (ROOT / "build/tsan/CTestTestfile.cmake").exists():
-        units += unit_suites("tsan", label="concurrent")
+        units += unit_suites("tsan", "-L", "concurrent")
     processes = [pytest_suite(name, options.preset, options.soak) for name in pytest_folders()]
     outcomes = run_all([s for s in units if wanted(s.name)], parallel=os.cpu_count() or 1)
     outcomes += run_all([s for s in processes if wanted(s.name)], parallel=1)
