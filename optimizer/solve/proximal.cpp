@@ -164,6 +164,7 @@ void Proximal::answer(const std::vector<double>& price) {
   std::fill(work_.begin(), work_.end(), 0.0);
   stiffness_.assign(price.size(), 0.0);
   pulls_.clear();
+  pulls_.reserve(flow_.size() + bounded_.size());
   for (std::size_t s = 0; s < problem_.sources.size(); ++s) {
     pulls_begin_[s] = static_cast<std::uint32_t>(pulls_.size());
     if (problem_.sources[s].demand_per_s > 0.0) answer_row(s, price);

@@ -14,6 +14,7 @@ namespace {
 constexpr double safety = 1e-10;
 /// Refused rates below this share of the demand are not worth a move.
 constexpr double negligible = 1e-9;
+constexpr double infinite = std::numeric_limits<double>::infinity();
 
 class Repair {
  public:
@@ -23,6 +24,8 @@ class Repair {
     for (std::size_t s = 0; s < problem.sources.size(); ++s)
       for (std::uint32_t k = columns.begin[s]; k < columns.begin[s + 1]; ++k)
         row_of_[k] = static_cast<std::uint32_t>(s);
+    marginal_.resize(problem.engines.size());
+    for (std::size_t e = 0; e < marginal_.size(); ++e) count_marginal(e);
   }
 
   void run(int rounds) {
@@ -51,10 +54,9 @@ class Repair {
     return source.floor_fraction > 0.0 && flows_.shed_per_s[s] > open_shed(s) ? source.floor_shed_cost_s
                                                                               : source.shed_cost_s;
   }
-  double marginal(std::uint32_t k) const {
-    const Pair& pair = columns_.pairs[k];
-    return pair.cost_s +
-           pair.work_s * problem_.engines[pair.engine.at()].curve.marginal(flows_.load[pair.engine.at()]);
+  void count_marginal(std::size_t e) {
+    const bool room = ceiling(e) - flows_.load[e] > 1e-9 * ceiling(e);
+    marginal_[e] = room ? problem_.engines[e].curve.marginal(flows_.load[e]) : infinite;
   }
   /// How much more the pair can take until one request more there costs `level`.
   double rate_until(const Pair& pair, double level) const {
@@ -68,19 +70,23 @@ class Repair {
     flows_.shed_per_s[s] = std::max(0.0, flows_.shed_per_s[s] - rate);
     const Pair& pair = columns_.pairs[k];
     flows_.load[pair.engine.at()] = std::max(0.0, flows_.load[pair.engine.at()] + rate * pair.work_s);
+    count_marginal(pair.engine.at());
   }
 
-  /// Of each engine the columns with flow.
-  void index_engines() {
-    if (!begin_of_.empty()) return;
+  /// Of each of these engines the columns with flow.
+  void index_engines(const std::vector<char>& wanted) {
     begin_of_.assign(problem_.engines.size() + 1, 0);
-    for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k)
-      if (flows_.flow_per_s[k] > 0.0) ++begin_of_[columns_.pairs[k].engine.at() + 1];
+    std::vector<std::uint32_t> found;
+    for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k) {
+      const std::uint32_t e = columns_.pairs[k].engine.value;
+      if (!wanted[e] || flows_.flow_per_s[k] <= 0.0) continue;
+      found.push_back(k);
+      ++begin_of_[e + 1];
+    }
     std::partial_sum(begin_of_.begin(), begin_of_.end(), begin_of_.begin());
-    columns_of_.resize(begin_of_.back());
+    columns_of_.resize(found.size());
     std::vector<std::uint32_t> next(begin_of_);
-    for (std::uint32_t k = 0; k < columns_.pairs.size(); ++k)
-      if (flows_.flow_per_s[k] > 0.0) columns_of_[next[columns_.pairs[k].engine.at()]++] = k;
+    for (const std::uint32_t k : found) columns_of_[next[columns_.pairs[k].engine.at()]++] = k;
   }
   std::span<const std::uint32_t> columns_of(std::size_t e) const {
     return std::span(columns_of_).subspan(begin_of_[e], begin_of_[e + 1] - begin_of_[e]);
@@ -93,9 +99,12 @@ class Repair {
   };
 
   void trim() {
-    for (std::size_t e = 0; e < problem_.engines.size(); ++e) {
-      if (flows_.load[e] <= ceiling(e)) continue;
-      index_engines();
+    std::vector<char> over(problem_.engines.size());
+    for (std::size_t e = 0; e < over.size(); ++e) over[e] = flows_.load[e] > ceiling(e);
+    if (std::find(over.begin(), over.end(), 1) == over.end()) return;
+    index_engines(over);
+    for (std::size_t e = 0; e < over.size(); ++e) {
+      if (!over[e]) continue;
       slices_.clear();
       for (const std::uint32_t k : columns_of(e)) {
         const Source& source = problem_.sources[row_of_[k]];
@@ -107,9 +116,9 @@ class Repair {
       std::stable_sort(slices_.begin(), slices_.end(),
                        [](const Slice& a, const Slice& b) { return a.cost_per_work < b.cost_per_work; });
       for (const Slice& slice : slices_) {
-        const double over = flows_.load[e] - ceiling(e);
-        if (over <= 0.0) break;
-        move(slice.column, -std::min(slice.rate, over / columns_.pairs[slice.column].work_s));
+        const double excess = flows_.load[e] - ceiling(e);
+        if (excess <= 0.0) break;
+        move(slice.column, -std::min(slice.rate, excess / columns_.pairs[slice.column].work_s));
       }
       flows_.load[e] = std::min(flows_.load[e], ceiling(e));
     }
@@ -127,9 +136,8 @@ class Repair {
       std::uint32_t best = last;
       double cost = saved_by_serving(s), second = cost;
       for (std::uint32_t k = first; k < last; ++k) {
-        const std::size_t e = columns_.pairs[k].engine.at();
-        if (ceiling(e) - flows_.load[e] <= 1e-9 * ceiling(e)) continue;
-        const double c = marginal(k);
+        const double c =
+            columns_.pairs[k].cost_s + columns_.pairs[k].work_s * marginal_[columns_.pairs[k].engine.value];
         if (c < cost)
           second = cost, cost = c, best = k;
         else
@@ -160,7 +168,7 @@ class Repair {
 
   /// What refusing a second of the work on an engine costs at least: who would give way first.
   double least_given_up(std::size_t e) const {
-    double least = std::numeric_limits<double>::infinity();
+    double least = infinite;
     for (const std::uint32_t k : columns_of(e))
       if (flows_.flow_per_s[k] > 0.0)
         least = std::min(
@@ -172,10 +180,14 @@ class Repair {
   bool displace(const std::vector<std::uint32_t>& refused) {
     if (refused.empty()) return false;
     bool moved = false;
-    begin_of_.clear();
-    index_engines();
-    given_up_.resize(problem_.engines.size());
-    for (std::size_t e = 0; e < given_up_.size(); ++e) given_up_[e] = least_given_up(e);
+    std::vector<char> wanted(problem_.engines.size());
+    for (const std::uint32_t s : refused)
+      for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k)
+        wanted[columns_.pairs[k].engine.value] = 1;
+    index_engines(wanted);
+    given_up_.resize(wanted.size());
+    for (std::size_t e = 0; e < wanted.size(); ++e)
+      if (wanted[e] != 0) given_up_[e] = least_given_up(e);
     for (const std::uint32_t s : refused)
       for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k) {
         const Pair& mine = columns_.pairs[k];
@@ -217,6 +229,7 @@ class Repair {
   std::vector<std::uint32_t> row_of_;
   std::vector<std::uint32_t> begin_of_, columns_of_;
   std::vector<double> given_up_;  ///< by engine
+  std::vector<double> marginal_;  ///< by engine: of one more second of work; infinite where there is no room
   std::vector<Slice> slices_;
 };
 

@@ -24,10 +24,14 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double first_temperature = 6.0, coldest = 0.3, hottest = 100.0;
 constexpr double colder = 0.6, warm_up = 1.5, warmer = 3.0;
 constexpr std::uint32_t few_steps = 3;
+/// A warm start that is not certified at once is nearly balanced: one step of a round this hot, in which requests of all rows may move
+/// far, is mostly enough, at a fifth of what a balanced round costs.
+constexpr double hot = 48.0;
 /// Flows whose loads are off by more than this share of their value are no centre.
 constexpr double balanced_enough = 5e-3;
-/// A pair is worth a column when it costs at most this many temperatures more than its row's cheapest.
-constexpr double column_margin = 1.5;
+/// A pair is worth a column when it costs at most this many temperatures, of which none counts as hotter than this, more than its row's
+/// cheapest.
+constexpr double column_margin = 1.5, widest = 12.0;
 /// A problem with this few rows is solved as a whole by the interior-point method; a larger one begins with an image of about
 /// that size.
 constexpr std::size_t few_rows = 100;
@@ -61,7 +65,8 @@ class Solver {
   Plan run(const WarmState& warm) {
     if (warm.price.size() == problem_.engines.size() && warm.flow_per_s.size() == problem_.pairs.size())
       start_warm(warm);
-    if (hopeless_still()) start_cold();
+    warm_ = !hopeless_still();
+    if (!warm_) start_cold();
     if (!certified() && !whole_) improve();
     if (!done() && !whole_ && rows_with_demand() <= most_rows) solve_inside();
     settle_refusals();
@@ -119,24 +124,26 @@ class Solver {
 
   /// The exact dual value of these prices; adds the columns that they make cheap.
   void take_prices(const std::vector<double>& price, double temperature) {
-    offer_price(price, primal_.price_and_extend(price, column_margin * temperature * options_.target_gap,
-                                                dust * options_.target_gap));
+    offer_price(price, primal_.price_and_extend(
+                           price, column_margin * std::min(temperature, widest) * options_.target_gap,
+                           dust * options_.target_gap));
   }
 
   /// Rounds of the proximal method until the gap is certified: prices balanced near the last flows, columns added at these
   /// prices, flows swept.
   void improve() {
     Newton newton(problem_, groups());
-    double temperature = first_temperature;
+    double temperature = warm_ ? hot : first_temperature;
     std::uint32_t stalled = 0;
     for (std::uint32_t round = 0; round < std::max(1u, options_.max_rounds); ++round) {
       const double bound = best_bound_, objective = best_objective_;
       std::vector<double> price = best_price_;
       rows_.centre(primal_.columns(), primal_.shed_per_s());
       rows_.set_temperature(primal_.cost_shares(temperature * options_.target_gap, best_bound_));
-      const NewtonResult result = newton.balance(rows_, {options_.dual_iterations}, price);
+      const bool quick = warm_ && round == 0;
+      const NewtonResult result = newton.balance(rows_, {quick ? 1 : options_.dual_iterations}, price);
       plan_.dual_iterations += result.steps;
-      if (result.unbalanced > balanced_enough && temperature < hottest) {
+      if (!quick && result.unbalanced > balanced_enough && temperature < hottest) {
         temperature = std::min(hottest, temperature * warmer);
         offer_price(price, bound_.value(price));
         if (!std::isfinite(best_objective_)) balance();
@@ -154,7 +161,9 @@ class Solver {
         plan_.stop = Stop::stalled;
         return;
       }
-      if (result.unbalanced > NewtonOptions{}.tolerance)
+      if (quick)
+        temperature = first_temperature;
+      else if (result.unbalanced > NewtonOptions{}.tolerance)
         temperature = std::min(hottest, temperature * warm_up);
       else if (result.steps <= few_steps)
         temperature = std::max(coldest, temperature * colder);
@@ -288,6 +297,7 @@ class Solver {
   Proximal rows_;
   std::vector<std::uint32_t> group_of_;  ///< made when it is first needed
   Plan plan_;
+  bool warm_ = false;   ///< it goes on from the last plan
   bool whole_ = false;  ///< the interior-point method has solved the whole problem
   std::vector<double> best_price_;
   double best_bound_ = -infinite;
