@@ -107,6 +107,7 @@ Result<BuiltProblem> build_problem(const FleetState& fleet) {
   for (std::size_t e = 0; e < fleet.engines.size(); ++e)
     problem.engines.push_back({curve_of(fleet.engines[e], mixes[e], fleet.limits, built.ceilings[e])});
   problem.churn_cost_s = fleet.objective.churn_cost_s;
+  problem.caps = fleet.caps;
   std::size_t next = 0;
   for (std::size_t s = 0; s < fleet.traffic.size(); ++s) {
     const TrafficState& t = fleet.traffic[s];

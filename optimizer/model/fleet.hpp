@@ -63,6 +63,7 @@ struct FleetState {
   std::vector<Route> routes;          ///< ascending (source, engine)
   ObjectiveWeights objective;
   LoadLimits limits;
+  std::vector<ShareCap> caps;  ///< as Problem::caps
 };
 
 /// What a second of each latency counts for this traffic.

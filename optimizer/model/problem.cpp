@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "optimizer/model/capped.hpp"
+
 namespace signalbox::optimizer {
 namespace {
 
@@ -41,6 +43,22 @@ Status check_source(const Problem& problem, std::size_t row) {
   return {};
 }
 
+Status check_caps(const Problem& problem) {
+  for (std::size_t c = 0; c < problem.caps.size(); ++c) {
+    const ShareCap& cap = problem.caps[c];
+    if (!in_range(cap.most, 1e-9, 1)) return bad("caps", c, "most", cap.most, "1e-9 to 1");
+    if (cap.group.size() != problem.engines.size())
+      return invalid(fmt::format("{} groups for {} engines", cap.group.size(), problem.engines.size()),
+                     fmt::format("caps[{}]", c));
+    for (const std::uint32_t group : cap.group)
+      if (group >= problem.engines.size())
+        return bad("caps", c, "group", group, "less than the number of engines");
+    if (c > 0 && !lies_in(problem.caps[c - 1], cap))
+      return invalid("its groups do not contain those of the cap before it", fmt::format("caps[{}]", c));
+  }
+  return {};
+}
+
 }  // namespace
 
 Status check(const Problem& problem) {
@@ -75,7 +93,7 @@ Status check(const Problem& problem) {
   for (std::size_t i = 0; i < problem.reference_per_s.size(); ++i)
     if (!in_range(problem.reference_per_s[i], 0, huge))
       return bad("reference_per_s", i, "rate", problem.reference_per_s[i], "0 to 1e12");
-  return {};
+  return check_caps(problem);
 }
 
 }  // namespace signalbox::optimizer

@@ -5,6 +5,8 @@
 //   x_i),     y_e = sum_i work_i x_i subject to sum_{i of s} x_i + z_s = demand_s,   x, z >= 0,   y_e <=
 //   ceiling_e
 //
+// and where shares are capped: sum_{i of s, engine_i in g} x_i <= cap * demand_s for each group g of engines.
+//
 // x_i: requests/s on pair i; z_s: requests/s shed. Shedding is always allowed, so that every instance is
 // feasible.
 #pragma once
@@ -51,6 +53,12 @@ struct EngineLoad {
   CongestionCurve curve;
 };
 
+/// No group of engines takes more than this share of a source's requests.
+struct ShareCap {
+  std::vector<std::uint32_t> group;  ///< by EngineIndex, numbered from 0
+  double most = 1;                   ///< in (0, 1]
+};
+
 struct Problem {
   std::vector<Source> sources;      ///< ascending (cluster, class)
   std::vector<EngineLoad> engines;  ///< in the fleet table's order, so that EngineIndex is the row
@@ -59,6 +67,9 @@ struct Problem {
   /// out (0) what comes from engines that are gone or draining: leaving them is not churn.
   std::vector<double> reference_per_s;
   double churn_cost_s = 0;  ///< cost of moving one request/s away from its reference
+  /// From small groups to large ones: each one's groups lie in one of the next. A source whose caps have no room for all of its demand
+  /// is not bound by them.
+  std::vector<ShareCap> caps;
 
   std::span<const Pair> pairs_of(const Source& source) const {
     return std::span(pairs).subspan(source.first_pair, source.pair_count);

@@ -21,7 +21,7 @@ void GroupPreconditioner::build(const Proximal& rows, const std::vector<double>&
   std::vector<double> slope;
   for (std::size_t g = 0; g < sources_of_.size(); ++g) {
     double sum = 0.0;
-    for (const std::uint32_t s : sources_of_[g]) sum += rows.slope(s);
+    for (const std::uint32_t s : sources_of_[g]) sum += rows.parts()[s].slope;
     if (!(sum > 0.0)) continue;
     slope.push_back(sum);
     gather(rows, g);
@@ -33,7 +33,7 @@ void GroupPreconditioner::build(const Proximal& rows, const std::vector<double>&
 void GroupPreconditioner::gather(const Proximal& rows, std::size_t group) {
   touched_.clear();
   for (const std::uint32_t s : sources_of_[group])
-    for (std::uint32_t i = rows.pulls_begin()[s]; i < rows.pulls_begin()[s + 1]; ++i) {
+    for (std::uint32_t i = rows.parts()[s].begin; i < rows.parts()[s].end; ++i) {
       const auto& pull = rows.pulls()[i];
       if (scratch_[pull.engine] == 0.0) touched_.push_back(pull.engine);
       scratch_[pull.engine] += pull.value;

@@ -69,20 +69,20 @@ void Newton::build(const Proximal& rows, const std::vector<double>& price) {
   }
   for (const std::uint32_t e : free_)
     diagonal_[e] = rows.stiffness()[e] + offer_slope(problem_.engines[e].curve, price[e]);
-  inverse_slope_.assign(problem_.sources.size(), 0.0);
-  for (std::size_t s = 0; s < inverse_slope_.size(); ++s)
-    if (rows.slope(s) > 0.0) inverse_slope_[s] = 1.0 / rows.slope(s);
+  inverse_slope_.clear();
+  for (const Proximal::Part& part : rows.parts())
+    inverse_slope_.push_back(part.slope > 0.0 ? 1.0 / part.slope : 0.0);
   groups_.build(rows, diagonal_, free_);
 }
 
 void Newton::apply(const Proximal& rows, const std::vector<double>& in, std::vector<double>& out) const {
   for (const std::uint32_t e : free_) out[e] = diagonal_[e] * in[e];
   const auto& pulls = rows.pulls();
-  for (std::size_t s = 0; s < inverse_slope_.size(); ++s) {
-    const std::uint32_t first = rows.pulls_begin()[s], last = rows.pulls_begin()[s + 1];
+  for (std::size_t p = 0; p < inverse_slope_.size(); ++p) {
+    const std::uint32_t first = rows.parts()[p].begin, last = rows.parts()[p].end;
     double sum = 0.0;
     for (std::uint32_t i = first; i < last; ++i) sum += pulls[i].value * in[pulls[i].engine];
-    sum *= inverse_slope_[s];
+    sum *= inverse_slope_[p];
     for (std::uint32_t i = first; i < last; ++i) out[pulls[i].engine] -= pulls[i].value * sum;
   }
 }
@@ -120,18 +120,18 @@ std::uint32_t Newton::solve(const Proximal& rows) {
 void Newton::shorten(const Proximal& rows) {
   for (const std::uint32_t e : free_) strongest_[e] = 0.0;
   const auto& pulls = rows.pulls();
-  for (std::size_t s = 0; s < inverse_slope_.size(); ++s) {
-    const std::uint32_t first = rows.pulls_begin()[s], last = rows.pulls_begin()[s + 1];
+  for (std::size_t p = 0; p < inverse_slope_.size(); ++p) {
+    const std::uint32_t first = rows.parts()[p].begin, last = rows.parts()[p].end;
     double level = 0.0;
     for (std::uint32_t i = first; i < last; ++i) level += pulls[i].value * step_[pulls[i].engine];
-    level *= inverse_slope_[s];
+    level *= inverse_slope_[p];
     for (std::uint32_t i = first; i < last; ++i) {
       const std::uint32_t e = pulls[i].engine;
       const double strength = pulls[i].value * pulls[i].work_s;
       if (strength <= strongest_[e]) continue;
       strongest_[e] = strength;
       const double middle = level / pulls[i].work_s,
-                   reach = most_temperatures * rows.temperature(s) / pulls[i].work_s;
+                   reach = most_temperatures * rows.temperature(rows.parts()[p].source) / pulls[i].work_s;
       least_[e] = middle - reach, most_[e] = middle + reach;
     }
   }

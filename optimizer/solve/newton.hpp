@@ -44,7 +44,7 @@ class Newton {
   std::vector<std::uint32_t>
       free_;  ///< those whose price may move: not the idle ones, whose price is as low as it can be
   std::vector<double> excess_, diagonal_, scaled_, step_, residual_, direction_, product_, trial_;
-  std::vector<double> inverse_slope_;  ///< by source
+  std::vector<double> inverse_slope_;  ///< by part of the rows
   std::vector<double> strongest_, most_,
       least_;  ///< by engine: its strongest pull, and how far its price may move for that row
   double unbalanced_ = 0.0;

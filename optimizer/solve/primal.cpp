@@ -10,6 +10,7 @@ namespace signalbox::optimizer {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
+
 }  // namespace
 
 Primal::Primal(const Problem& problem)
@@ -17,7 +18,10 @@ Primal::Primal(const Problem& problem)
       churn_cost_(problem.reference_per_s.empty() ? 0.0 : problem.churn_cost_s),
       engines_(problem),
       shed_(problem.sources.size(), 0.0),
-      level_(problem.sources.size(), 0.0) {
+      level_(problem.sources.size(), 0.0),
+      room_(problem),
+      overfull_(problem),
+      capped_(problem) {
   columns_.begin.assign(problem.sources.size() + 1, 0);
 }
 
@@ -48,6 +52,7 @@ void Primal::start_from(std::span<const double> flow_per_s, std::span<const doub
 double Primal::price_and_extend(const std::vector<double>& price, double margin, double least_share) {
   cost_.resize(problem_.pairs.size());
   least_.assign(problem_.sources.size(), 0.0);
+  last_.assign(problem_.sources.size(), 0.0);
   reach_.assign(engines_.size(), infinite);
   double sum = -engines_conjugate(problem_, price);
   std::vector<Segment> kept;
@@ -63,11 +68,19 @@ double Primal::price_and_extend(const std::vector<double>& price, double margin,
     }
     least_[s] =
         std::min(cheapest, source.floor_fraction > 0.0 ? source.floor_shed_cost_s : source.shed_cost_s);
+    last_[s] = least_[s];
+    const bool capped = room_.binds(s);
+    if (capped) {
+      const CappedRow row = capped_.value(s, price);
+      last_[s] = std::max(least_[s], row.last);
+      sum += row.cost;
+    }
     const double inverse = 1.0 / std::max(std::abs(least_[s]), 1e-6);
     for (std::uint32_t i = first; i < last; ++i) {
       double& reach = reach_[problem_.pairs[i].engine.value];
-      reach = std::min(reach, (cost_[i] - least_[s]) * inverse);
+      reach = std::min(reach, std::max(0.0, cost_[i] - last_[s]) * inverse);
     }
+    if (capped) continue;
     kept.clear();
     double churn_paid = 0.0;
     if (churn_cost_ > 0.0)
@@ -108,7 +121,7 @@ void Primal::extend(double relative_margin, double least_share) {
     const std::uint32_t last = columns_.begin[s + 1];
     for (std::uint32_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
       const bool known = k < last && columns_.origin[k] == i;
-      const double excess = (cost_[i] - least_[s]) - scale * reach_[problem_.pairs[i].engine.value];
+      const double excess = (cost_[i] - last_[s]) - scale * reach_[problem_.pairs[i].engine.value];
       const bool near = excess <= scale * relative_margin;
       if (known) {
         const double flow = columns_.flow_per_s[k];
@@ -147,14 +160,12 @@ double Primal::flow_at(const Candidate& c, double level, double& softness) const
   return std::min(kept, c.reference);
 }
 
-/// Balances one row exactly against what the other rows left on the engines: the level at which its columns
-/// take what it does not shed.
+/// Balances one row exactly against what the other rows left on the engines.
 void Primal::balance_row(std::size_t s) {
   const Source& source = problem_.sources[s];
   candidates_.clear();
   const std::uint32_t first = columns_.begin[s], last = columns_.begin[s + 1];
   const double last_resort = source.floor_fraction > 0.0 ? source.floor_shed_cost_s : source.shed_cost_s;
-  double entry = last_resort;
   for (std::uint32_t k = first; k < last; ++k) {
     const Pair& pair = columns_.pairs[k];
     const double inverse = 1.0 / pair.work_s;
@@ -166,65 +177,114 @@ void Primal::balance_row(std::size_t s) {
     columns_.flow_per_s[k] = 0.0;
     load = others;
     if (enter >= last_resort) continue;
-    entry = std::min(entry, enter);
     candidates_.push_back({k, pair.engine.value, pair.cost_s, inverse, others, reference, enter});
   }
-  const auto served = [&](double level, double& softness) {
-    double sum = 0.0;
-    softness = 0.0;
-    for (Candidate& c : candidates_) {
-      if (c.enter >= level) continue;
-      double soft = 0.0;
-      sum += flow_at(c, level, soft);
-      softness += soft;
-    }
-    return sum;
-  };
-  const double protected_rate = source.demand_per_s * source.floor_fraction;
-  double softness = 0.0, wanted = source.demand_per_s;
-  double high = source.shed_cost_s, low = std::min(entry, high);
-  const double at_shed = served(source.shed_cost_s, softness);
-  double level = source.shed_cost_s;
-  if (at_shed < wanted) {  // it sheds
-    wanted = std::max(at_shed, protected_rate);
-    if (at_shed < protected_rate) {
-      const double at_last = served(last_resort, softness);
-      wanted = std::min(protected_rate, at_last);
-      low = source.shed_cost_s;
-      level = high = last_resort;
-    }
+  Wanted wanted{source.demand_per_s, source.demand_per_s * source.floor_fraction, true, last_resort};
+  double total = 0.0;
+  if (room_.binds(s)) {
+    room_.open(s);
+    total = settle_within_caps(source, candidates_, wanted, room_.levels(), level_[s], level_[s]);
+  } else {
+    total = settle(source, candidates_, wanted, level_[s], level_[s]);
   }
-  double sum = at_shed;
-  if (wanted > at_shed || at_shed > source.demand_per_s) {
-    level = level_[s] > low && level_[s] < high ? level_[s] : 0.5 * (low + high);
-    for (int step = 0; step < 60; ++step) {
-      sum = served(level, softness);
-      const double missing = wanted - sum;
-      if (std::abs(missing) <= 1e-7 * wanted) break;
-      if (missing > 0.0)
-        low = level;
-      else
-        high = level;
-      if (high - low <= 1e-13 * std::abs(high)) break;
-      const double newton = softness > 0.0 ? level + missing / softness : low;
-      level = newton > low && newton < high ? newton : 0.5 * (low + high);
-    }
-  }
-  level_[s] = level;
-  sum = 0.0;
-  for (Candidate& c : candidates_) {
-    double soft = 0.0;
-    const double flow = c.enter < level ? flow_at(c, level, soft) : 0.0;
-    columns_.flow_per_s[c.column] = flow;
-    sum += flow;
-  }
-  const double scale = sum > 0.0 ? std::min(wanted, source.demand_per_s) / sum : 0.0;
   for (const Candidate& c : candidates_) {
-    double& flow = columns_.flow_per_s[c.column];
-    flow *= scale;
-    engines_.load[c.engine] += flow / c.inverse_work;
+    columns_.flow_per_s[c.column] = c.flow;
+    engines_.load[c.engine] += c.flow / c.inverse_work;
   }
-  shed_[s] = std::max(0.0, source.demand_per_s - sum * scale);
+  shed_[s] = std::max(0.0, source.demand_per_s - total);
+}
+
+double Primal::served(std::span<const Candidate> part, double level, double& softness) const {
+  double sum = 0.0;
+  softness = 0.0;
+  for (const Candidate& c : part) {
+    if (c.enter >= level) continue;
+    double soft = 0.0;
+    sum += flow_at(c, level, soft);
+    softness += soft;
+  }
+  return sum;
+}
+
+double Primal::level_for(std::span<const Candidate> part, double wanted, double low, double high,
+                         double guess) const {
+  double level = guess > low && guess < high ? guess : 0.5 * (low + high);
+  for (int step = 0; step < 60; ++step) {
+    double softness = 0.0;
+    const double missing = wanted - served(part, level, softness);
+    if (std::abs(missing) <= 1e-7 * wanted) break;
+    if (missing > 0.0)
+      low = level;
+    else
+      high = level;
+    if (high - low <= 1e-13 * std::abs(high)) break;
+    const double newton = softness > 0.0 ? level + missing / softness : low;
+    level = newton > low && newton < high ? newton : 0.5 * (low + high);
+  }
+  return level;
+}
+
+/// The flows at this level, scaled to what is wanted; what they are together.
+double Primal::put(std::span<Candidate> part, double level, double wanted) const {
+  double sum = 0.0;
+  for (Candidate& c : part) {
+    double soft = 0.0;
+    c.flow = c.enter < level ? flow_at(c, level, soft) : 0.0;
+    sum += c.flow;
+  }
+  const double scale = sum > 0.0 ? wanted / sum : 0.0;
+  for (Candidate& c : part) c.flow *= scale;
+  return sum * scale;
+}
+
+/// Balances the part among itself: the level at which its columns take what it does not shed. What they take.
+double Primal::settle(const Source& source, std::span<Candidate> part, const Wanted& ask, double guess,
+                      double& level) const {
+  double entry = ask.most_level;
+  for (const Candidate& c : part) entry = std::min(entry, c.enter);
+  if (!ask.refusable) {
+    level = level_for(part, ask.rate, std::min(entry, ask.most_level), ask.most_level, guess);
+    return put(part, level, ask.rate);
+  }
+  double softness = 0.0, wanted = ask.rate;
+  double high = source.shed_cost_s, low = std::min(entry, high);
+  const double at_shed = served(part, source.shed_cost_s, softness);
+  level = source.shed_cost_s;
+  if (at_shed < wanted) {  // it sheds
+    wanted = std::max(at_shed, ask.protected_rate);
+    if (at_shed < ask.protected_rate) {
+      const double at_last = served(part, ask.most_level, softness);
+      wanted = std::min(ask.protected_rate, at_last);
+      low = source.shed_cost_s;
+      level = high = ask.most_level;
+    }
+  }
+  if (wanted > at_shed || at_shed > ask.rate) level = level_for(part, wanted, low, high, guess);
+  return put(part, level, std::min(wanted, ask.rate));
+}
+
+/// The same within the first `levels` caps: see Overfull.
+double Primal::settle_within_caps(const Source& source, std::span<Candidate> part, Wanted wanted,
+                                  std::size_t levels, double guess, double& level) {
+  double capped = 0.0;
+  for (;;) {
+    const double taken = settle(source, part, wanted, guess, level);
+    const std::size_t rest = overfull_.set_apart(part, room_, levels, 1e-9 * source.demand_per_s);
+    if (rest == part.size()) return capped + taken;
+    for (std::span<Candidate> apart = part.subspan(rest); !apart.empty();) {
+      const std::span<Candidate> group = Overfull::first_group(apart);
+      apart = apart.subspan(group.size());
+      const std::size_t l = Overfull::level_of(group.front().group);
+      const double most = std::max(0.0, room_.left_of(l, Overfull::number_of(group.front().group)));
+      room_.take_from(l, group.front().engine, most);
+      capped += most;
+      wanted.rate = std::max(0.0, wanted.rate - most);
+      wanted.protected_rate = std::max(0.0, wanted.protected_rate - most);
+      double inside = 0.0;
+      settle_within_caps(source, group, {most, 0.0, false, level}, l, level, inside);
+    }
+    part = part.first(rest);
+  }
 }
 
 void Primal::recount_loads() {

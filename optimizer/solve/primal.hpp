@@ -3,10 +3,12 @@
 
 #include <vector>
 
+#include "optimizer/model/capped.hpp"
 #include "optimizer/model/plan.hpp"
 #include "optimizer/model/problem.hpp"
 #include "optimizer/solve/columns.hpp"
 #include "optimizer/solve/engine_state.hpp"
+#include "optimizer/solve/overfull.hpp"
 
 namespace signalbox::optimizer {
 
@@ -43,7 +45,22 @@ class Primal {
     double others;     ///< load of the other rows
     double reference;  ///< requests/s; 0 without churn
     double enter;      ///< the level at which it starts to take flow
+    double flow = 0;
+    std::uint64_t group = 0;  ///< as Overfull wants it
   };
+  struct Wanted {
+    double rate, protected_rate;
+    bool refusable;
+    double most_level;  ///< where it may not be refused: no level is above
+  };
+  double served(std::span<const Candidate> part, double level, double& softness) const;
+  double level_for(std::span<const Candidate> part, double wanted, double low, double high,
+                   double guess) const;
+  double put(std::span<Candidate> part, double level, double wanted) const;
+  double settle(const Source& source, std::span<Candidate> part, const Wanted& wanted, double guess,
+                double& level) const;
+  double settle_within_caps(const Source& source, std::span<Candidate> part, Wanted wanted,
+                            std::size_t levels, double guess, double& level);
   double flow_at(const Candidate& candidate, double level, double& softness) const;
   void balance_row(std::size_t row);
   double marginal_to_mean(double value) const;
@@ -56,6 +73,10 @@ class Primal {
   std::vector<double> shed_;
   std::vector<double> level_;  ///< by source: cost of its last request when it was last balanced
   std::vector<Candidate> candidates_;
+  CapRoom room_;
+  Overfull overfull_;
+  CappedRows capped_;
+  std::vector<double> last_;  ///< by source: of its dearest request within the caps, at the last prices
   std::vector<double>
       margin_;  ///< by source: how much above its cheapest a pair may cost to become a column, seconds
   std::vector<double> cost_;   ///< by PairIndex, at the last prices

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <span>
 
+#include "optimizer/model/capped.hpp"
+
 namespace signalbox::optimizer {
 namespace {
 
@@ -19,7 +21,7 @@ constexpr double infinite = std::numeric_limits<double>::infinity();
 class Repair {
  public:
   Repair(const Problem& problem, const Columns& columns, Flows& flows)
-      : problem_(problem), columns_(columns), flows_(flows) {
+      : problem_(problem), columns_(columns), flows_(flows), room_(problem) {
     row_of_.resize(columns.pairs.size());
     for (std::size_t s = 0; s < problem.sources.size(); ++s)
       for (std::uint32_t k = columns.begin[s]; k < columns.begin[s + 1]; ++k)
@@ -71,6 +73,18 @@ class Repair {
     const Pair& pair = columns_.pairs[k];
     flows_.load[pair.engine.at()] = std::max(0.0, flows_.load[pair.engine.at()] + rate * pair.work_s);
     count_marginal(pair.engine.at());
+    if (room_.source() == s) room_.take(pair.engine.value, rate);
+  }
+
+  /// What the caps of a source, beside its flows, let go to this engine.
+  double room(std::uint32_t s, EngineIndex e) {
+    if (!room_.binds(s)) return infinite;
+    if (room_.source() != s) {
+      room_.open(s);
+      for (std::uint32_t k = columns_.begin[s]; k < columns_.begin[s + 1]; ++k)
+        room_.take(columns_.pairs[k].engine.value, flows_.flow_per_s[k]);
+    }
+    return room_.left(e.value);
   }
 
   /// Of each of these engines the columns with flow.
@@ -138,6 +152,8 @@ class Repair {
       for (std::uint32_t k = first; k < last; ++k) {
         const double c =
             columns_.pairs[k].cost_s + columns_.pairs[k].work_s * marginal_[columns_.pairs[k].engine.value];
+        if (c >= second || room(s, columns_.pairs[k].engine) <= negligible * problem_.sources[s].demand_per_s)
+          continue;
         if (c < cost)
           second = cost, cost = c, best = k;
         else
@@ -151,7 +167,7 @@ class Repair {
           problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
       const double worth = rate_until(pair, saved_by_serving(s));
       if (!(worth > 0.0)) return;
-      move(best, std::min({tier, until_second, worth}));
+      move(best, std::min({tier, until_second, worth, room(s, pair.engine)}));
     }
   }
 
@@ -216,8 +232,8 @@ class Repair {
     const double over = flows_.shed_per_s[s] - open_shed(s);
     const double mine_most =
         problem_.sources[s].floor_fraction > 0.0 && over > 0.0 ? over : flows_.shed_per_s[s];
-    const double work = std::min(
-        {flows_.flow_per_s[other] * theirs.work_s, theirs_most * theirs.work_s, mine_most * mine.work_s});
+    const double work = std::min({flows_.flow_per_s[other] * theirs.work_s, theirs_most * theirs.work_s,
+                                  std::min(mine_most, room(s, mine.engine)) * mine.work_s});
     move(other, -work / theirs.work_s);
     move(k, work / mine.work_s);
     return work > negligible * flows_.load[mine.engine.at()];
@@ -231,6 +247,7 @@ class Repair {
   std::vector<double> given_up_;  ///< by engine
   std::vector<double> marginal_;  ///< by engine: of one more second of work; infinite where there is no room
   std::vector<Slice> slices_;
+  CapRoom room_;  ///< of the source that was last asked for
 };
 
 }  // namespace

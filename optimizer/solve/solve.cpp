@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "optimizer/model/capped.hpp"
 #include "optimizer/solve/bound.hpp"
 #include "optimizer/solve/coarse.hpp"
 #include "optimizer/solve/interior.hpp"
@@ -67,7 +68,7 @@ class Solver {
       start_warm(warm);
     warm_ = !hopeless_still();
     if (!warm_) start_cold();
-    if (!certified() && !whole_) improve();
+    if (!certified() && (!whole_ || capped())) improve();
     if (!done() && !whole_ && rows_with_demand() <= most_rows) solve_inside();
     settle_refusals();
     return finish();
@@ -116,8 +117,9 @@ class Solver {
     plan_.dual_iterations += point.iterations;
     offer_price(point.price, point.bound);
     primal_.start_from(point.flow_per_s, point.shed_per_s, 0.0);
-    offer_flows();
+    if (!capped()) offer_flows();  // that method knows no caps
     primal_.start_from(point.flow_per_s, point.shed_per_s, dust * options_.target_gap);
+    if (capped()) take_prices(point.price, first_temperature);
     balance();
     if (!certified()) plan_.stop = Stop::stalled;
   }
@@ -145,7 +147,7 @@ class Solver {
       plan_.dual_iterations += result.steps;
       if (!quick && result.unbalanced > balanced_enough && temperature < hottest) {
         temperature = std::min(hottest, temperature * warmer);
-        offer_price(price, bound_.value(price));
+        offer_price(price, capped() ? capped_bound(problem_, price) : bound_.value(price));
         if (!std::isfinite(best_objective_)) balance();
         continue;
       }
@@ -235,6 +237,8 @@ class Solver {
     best_origin_ = std::move(all.origin);
   }
 
+  bool capped() const { return !problem_.caps.empty(); }
+
   bool few() const { return rows_with_demand() <= few_rows; }
 
   /// What is certified of the plan is relative to the whole objective.
@@ -264,6 +268,10 @@ class Solver {
     for (const double term : plan_.terms) objective += term;
     plan_.certificate = {objective, best_bound_, relative_gap(objective, best_bound_)};
     plan_.source_price_s = bound_.source_prices(best_price_);
+    if (CappedRows rows(problem_); capped())
+      for (std::size_t s = 0; s < problem_.sources.size(); ++s)
+        if (rows.binds(s) && problem_.sources[s].demand_per_s > 0.0)
+          plan_.source_price_s[s] = rows.value(s, best_price_).last;
     list_binding();
     plan_.price = best_price_;
     for (double& price : plan_.price)

@@ -160,7 +160,7 @@ class Reader {
   std::string what_;
 };
 
-constexpr std::uint32_t request_items = 27, plan_items = 21, refusal_items = 5;
+constexpr std::uint32_t request_items = 29, plan_items = 21, refusal_items = 5;
 enum class ReplyKind : std::uint8_t { plan = 1, refusal = 2 };
 
 std::uint32_t bounded(std::uint64_t value) {
@@ -183,6 +183,10 @@ void write_problem(Writer& out, const Problem& problem) {
   out.column_of(problem.pairs, [](const Pair& p) { return p.work_s; });
   out.sparse(problem.reference_per_s);
   out.number(problem.churn_cost_s);
+  out.column_of(problem.caps, [](const ShareCap& cap) { return cap.most; });
+  std::vector<std::uint32_t> groups;
+  for (const ShareCap& cap : problem.caps) groups.insert(groups.end(), cap.group.begin(), cap.group.end());
+  out.column(groups);
 }
 
 Problem read_problem(Reader& in) {
@@ -203,6 +207,8 @@ Problem read_problem(Reader& in) {
   const auto works = in.column<double>("pairs.work_s", engines.size());
   problem.reference_per_s = in.sparse("reference_per_s");
   problem.churn_cost_s = in.number("churn_cost_s");
+  const auto most = in.column<double>("caps.most");
+  const auto groups = in.column<std::uint32_t>("caps.group", most.size() * qs.size());
   if (!in.ok()) return {};
   std::uint32_t first = 0;
   for (std::size_t s = 0; s < sources; ++s) {
@@ -214,6 +220,10 @@ Problem read_problem(Reader& in) {
     problem.engines.push_back({{qs[e], capacities[e], ceilings[e]}});
   for (std::size_t i = 0; i < engines.size(); ++i)
     problem.pairs.push_back({EngineIndex(engines[i]), pair_costs[i], works[i]});
+  for (std::size_t c = 0; c < most.size(); ++c) {
+    const auto first_group = groups.begin() + static_cast<std::ptrdiff_t>(c * qs.size());
+    problem.caps.push_back({{first_group, first_group + static_cast<std::ptrdiff_t>(qs.size())}, most[c]});
+  }
   return problem;
 }
 

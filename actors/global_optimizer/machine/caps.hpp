@@ -1,5 +1,5 @@
 // Holds one row's weights within the policy's caps per engine and failure domain, and spreads them over as many engines and racks
-// as it asks for: by construction, so that the solver need not know.
+// as it asks for, by construction. The solver knows the caps: of its flows only what rounding or a cap that no plan can keep leaves over is moved.
 #pragma once
 
 #include <limits>

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <numeric>
 
+#include "actors/global_optimizer/machine/domains.hpp"
 #include "actors/kit/fleet/ejection.hpp"
-
 #include "actors/kit/shape/curve.hpp"
 #include "actors/kit/shape/egress.hpp"
+#include "optimizer/model/capped.hpp"
 
 namespace signalbox::global_optimizer {
 
@@ -23,6 +25,8 @@ constexpr double floor_cost_factor = 10;
 constexpr double churn_unit_s = 0.3;
 /// Of a source's demand; less is the solver's tolerance.
 constexpr double least_refused = 1e-3;
+/// No row has room under less, and such caps bind nothing.
+constexpr double least_cap = 1e-9;
 
 /// Megabytes that one request moves between regions, both ways; 0 within one.
 double egress_mb(const schema::ClusterRow& from, const schema::ClusterRow& to,
@@ -100,11 +104,24 @@ void add_objective(const policy::CompiledPolicy& policy, optimizer::FleetState& 
 
 }  // namespace
 
+std::vector<optimizer::ShareCap> caps_of(const schema::FleetTable& table, const policy::Limits& limits) {
+  std::vector<optimizer::ShareCap> out;
+  if (limits.engine_weight_cap) {
+    out.push_back(
+        {std::vector<std::uint32_t>(table.engines.size()), std::max(*limits.engine_weight_cap, least_cap)});
+    std::iota(out.back().group.begin(), out.back().group.end(), 0u);
+  }
+  for (const auto& [level, cap] : limits.domain_caps())
+    if (cap) out.push_back({domains_of(table, level), std::max(*cap, least_cap)});
+  return optimizer::nested(std::move(out));
+}
+
 Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit::Picture& picture,
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now,
              PlannedFor what) {
   Facts out{table, policy, now, {}, {}, {}, {}, {}, {}, picture.covers()};
   add_objective(*policy, out.fleet);
+  out.fleet.caps = caps_of(*table, policy->limits);
   const Known known(*table, *policy, picture, now);
   for (std::size_t e = 0; e < table->engines.size(); ++e) {
     out.fleet.engines.push_back(engine_state(table->engines[e], known.at(e), now));

@@ -39,6 +39,9 @@ Facts gather(const kit::TablePtr& table, const kit::PolicyPtr& policy, const kit
              const DemandBook& demand, const std::map<ClusterName, WeightMap>& in_force, Instant now,
              PlannedFor what = PlannedFor::most);
 
+/// The policy's caps on weights, from engines outwards, as a problem may hold them.
+std::vector<optimizer::ShareCap> caps_of(const schema::FleetTable& table, const policy::Limits& limits);
+
 /// Sets the demand, and what moving away from the weights in force is measured by.
 void plan_for(PlannedFor what, Facts& facts);
 /// True if the plan refuses requests of which another plan, for less, might find room for more.

@@ -4,10 +4,31 @@
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 
+#include <algorithm>
+#include <numeric>
+
 #include "messages/base/rng.hpp"
+#include "optimizer/model/capped.hpp"
 #include "optimizer/solve/solve.hpp"
 
 namespace signalbox::optimizer::test {
+
+/// Whether no source that is bound by the problem's caps exceeds one.
+inline bool keeps_caps(const Problem& problem, const std::vector<double>& flow_per_s) {
+  const CapRoom room(problem);
+  for (std::size_t s = 0; s < problem.sources.size(); ++s) {
+    if (!room.binds(s)) continue;
+    const Source& source = problem.sources[s];
+    for (const ShareCap& cap : problem.caps) {
+      std::vector<double> sum(problem.engines.size(), 0.0);
+      for (std::size_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i)
+        if ((sum[cap.group[problem.pairs[i].engine.at()]] += flow_per_s[i]) >
+            (cap.most + 1e-8) * source.demand_per_s)
+          return false;
+    }
+  }
+  return true;
+}
 
 /// Conservation, bounds, ceilings, and a certificate that agrees with the plan.
 inline void check_feasible(const Problem& problem, const Plan& plan) {
@@ -28,6 +49,7 @@ inline void check_feasible(const Problem& problem, const Plan& plan) {
     BOOST_TEST(load[e] <= problem.engines[e].curve.ceiling * (1.0 + 1e-9));
     BOOST_TEST(std::isfinite(plan.price[e]));
   }
+  BOOST_TEST(keeps_caps(problem, plan.flow_per_s));
   double sum = 0.0;
   for (const double term : plan.terms) sum += term;
   const double size = std::max(1.0, std::abs(sum));
@@ -86,6 +108,27 @@ inline Problem random_problem(Rng& rng) {
                   rng.uniform(20.0, 300.0), costs, work);
   }
   return sketch.take();
+}
+
+inline std::vector<std::uint32_t> each_alone(std::size_t engines) {
+  std::vector<std::uint32_t> out(engines);
+  std::iota(out.begin(), out.end(), 0u);
+  return out;
+}
+
+/// Groups of `size` engines that follow each other.
+inline std::vector<std::uint32_t> neighbours(std::size_t engines, std::size_t size) {
+  std::vector<std::uint32_t> out;
+  for (std::size_t e = 0; e < engines; ++e) out.push_back(static_cast<std::uint32_t>(e / size));
+  return out;
+}
+
+/// Of engines, of pairs and of sixes.
+inline std::vector<ShareCap> random_caps(const Problem& problem, Rng& rng) {
+  const std::size_t engines = problem.engines.size();
+  return {{each_alone(engines), rng.uniform(0.2, 1.0)},
+          {neighbours(engines, 2), rng.uniform(0.3, 1.0)},
+          {neighbours(engines, 6), rng.uniform(0.5, 1.0)}};
 }
 
 }  // namespace signalbox::optimizer::test
