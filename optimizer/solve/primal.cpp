@@ -138,6 +138,8 @@ void Primal::extend(double relative_margin, double least_share) {
 }
 
 void Primal::sweep() {
+  paid_.assign(engines_.size(), 0.0);
+  paid_work_.assign(engines_.size(), 0.0);
   for (std::size_t s = 0; s < problem_.sources.size(); ++s)
     if (problem_.sources[s].demand_per_s > 0.0) balance_row(s);
 }
@@ -186,10 +188,16 @@ void Primal::balance_row(std::size_t s) {
     total = settle_within_caps(source, candidates_, wanted, room_.levels(), level_[s], level_[s]);
   } else {
     total = settle(source, candidates_, wanted, level_[s], level_[s]);
+    for (Candidate& c : candidates_) c.level = level_[s];
   }
   for (const Candidate& c : candidates_) {
     columns_.flow_per_s[c.column] = c.flow;
     engines_.load[c.engine] += c.flow / c.inverse_work;
+    if (c.flow <= 0.0 || c.flow == c.reference)
+      continue;  // where churn alone holds a flow, its worth is not known
+    const double worth = c.level - c.cost_s + (c.flow < c.reference ? churn_cost_ : 0.0);
+    paid_[c.engine] += c.flow * worth;
+    paid_work_[c.engine] += c.flow / c.inverse_work;
   }
   shed_[s] = std::max(0.0, source.demand_per_s - total);
 }
@@ -270,7 +278,10 @@ double Primal::settle_within_caps(const Source& source, std::span<Candidate> par
   for (;;) {
     const double taken = settle(source, part, wanted, guess, level);
     const std::size_t rest = overfull_.set_apart(part, room_, levels, 1e-9 * source.demand_per_s);
-    if (rest == part.size()) return capped + taken;
+    if (rest == part.size()) {
+      for (Candidate& c : part) c.level = level;
+      return capped + taken;
+    }
     for (std::span<Candidate> apart = part.subspan(rest); !apart.empty();) {
       const std::span<Candidate> group = Overfull::first_group(apart);
       apart = apart.subspan(group.size());
@@ -292,6 +303,14 @@ void Primal::recount_loads() {
   for (std::size_t k = 0; k < columns_.pairs.size(); ++k)
     load[columns_.pairs[k].engine.at()] += columns_.pairs[k].work_s * columns_.flow_per_s[k];
   engines_.load = std::move(load);
+}
+
+std::vector<double> Primal::prices_paid() const {
+  std::vector<double> out(engines_.size(), infinite);
+  for (std::size_t e = 0; e < out.size(); ++e)
+    if (engines_.usable(e))
+      out[e] = paid_work_[e] > 0.0 ? paid_[e] / paid_work_[e] : engines_.marginal(e, engines_.load[e]);
+  return out;
 }
 
 double Primal::objective() const {

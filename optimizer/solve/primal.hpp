@@ -32,6 +32,9 @@ class Primal {
   /// The plan's objective at the current flows, congestion continued above the ceilings.
   double objective() const;
 
+  /// By engine what one more second of its work is worth to those who use it, as they were last balanced; of idle ones what it costs.
+  std::vector<double> prices_paid() const;
+
   EngineStates& engines() { return engines_; }
   Columns& columns() { return columns_; }
   std::vector<double>& shed_per_s() { return shed_; }
@@ -42,11 +45,11 @@ class Primal {
   struct Candidate {
     std::uint32_t column, engine;
     double cost_s, inverse_work;
-    double others;     ///< load of the other rows
-    double reference;  ///< requests/s; 0 without churn
-    double enter;      ///< the level at which it starts to take flow
-    double flow = 0;
-    std::uint64_t group = 0;  ///< as Overfull wants it
+    double others;               ///< load of the other rows
+    double reference;            ///< requests/s; 0 without churn
+    double enter;                ///< the level at which it starts to take flow
+    double flow = 0, level = 0;  ///< its own, and what one more request of its part of the row costs
+    std::uint64_t group = 0;     ///< as Overfull wants it
   };
   struct Wanted {
     double rate, protected_rate;
@@ -71,6 +74,8 @@ class Primal {
   EngineStates engines_;
   Columns columns_, next_;
   std::vector<double> shed_;
+  std::vector<double> paid_,
+      paid_work_;              ///< by engine, of the last sweep: the price times the work, and the work
   std::vector<double> level_;  ///< by source: cost of its last request when it was last balanced
   std::vector<Candidate> candidates_;
   CapRoom room_;

@@ -47,6 +47,8 @@ constexpr double hopeless = 3.0;
 /// When this many rounds in a row close less than this share of the target gap each, they are the last.
 constexpr std::uint32_t most_stalled = 4;
 constexpr double stalled_share = 0.02;
+/// Sweeps that follow the rounds for few rows within caps.
+constexpr std::uint32_t most_sweeps = 200;
 /// The last repair lets places change hands down a chain of engines this often. Those before cost too much for that.
 constexpr int settling_rounds = 8;
 
@@ -69,6 +71,7 @@ class Solver {
     warm_ = !hopeless_still();
     if (!warm_) start_cold();
     if (!certified() && (!whole_ || capped())) improve();
+    if (!certified() && capped() && rows_with_demand() <= most_rows) sweep_on();
     if (!done() && !whole_ && rows_with_demand() <= most_rows) solve_inside();
     settle_refusals();
     return finish();
@@ -169,6 +172,22 @@ class Solver {
         temperature = std::min(hottest, temperature * warm_up);
       else if (result.steps <= few_steps)
         temperature = std::max(coldest, temperature * colder);
+    }
+  }
+
+  /// Sweeps alone end at the optimum too, if slowly, and what the engines' users then pay are its prices. That is what is left for few rows
+  /// within caps, of which the interior-point method knows nothing.
+  void sweep_on() {
+    primal_.price_and_extend(best_price_, infinite, dust * options_.target_gap);
+    balance();
+    for (std::uint32_t i = 0; i < most_sweeps && !certified(); ++i) {
+      const std::vector<double> price = primal_.prices_paid();
+      offer_price(price, capped_bound(problem_, price));
+      primal_.engines().set_rents(price);
+      primal_.sweep();
+      primal_.recount_loads();
+      offer_flows();
+      ++plan_.sweeps;
     }
   }
 

@@ -38,6 +38,12 @@ def optimum(p: Problem) -> tuple[float, float]:
         blocks.append(matrix(np.r_[all_pairs, all_pairs], np.r_[all_pairs, start[4] + all_pairs], -ones(2 * pairs), pairs))
         bounds.append(-p.reference)
         cones.append(clarabel.NonnegativeConeT(pairs))
+    capped = list(p.capped())
+    if capped:
+        rows = np.repeat(np.arange(len(capped)), [len(group) for _, group, _ in capped])
+        blocks.append(matrix(rows, np.concatenate([group for _, group, _ in capped]), ones(len(rows)), len(capped)))
+        bounds.append(np.array([most for _, _, most in capped]))
+        cones.append(clarabel.NonnegativeConeT(len(capped)))
     # Rows of one cone: t + u, t - u, 2, each as bound - A x.
     by_load = p.work / p.capacity[p.engine]
     t = start[3] + all_engines

@@ -23,6 +23,7 @@ class Problem:
     work: np.ndarray
     reference: np.ndarray  # by pair; empty without churn
     churn_cost: float = 0.0
+    caps: list[tuple[float, np.ndarray]] = dataclasses.field(default_factory=list)  # share; group by engine, from small groups to large
 
     @property
     def source(self) -> np.ndarray:
@@ -31,6 +32,20 @@ class Problem:
 
     def load(self, flow: np.ndarray) -> np.ndarray:
         return np.bincount(self.engine, self.work * flow, len(self.q))
+
+    def capped(self):
+        """(source, pairs, most) for each group of a source that its caps bind: these pairs together get at most so much."""
+        for s in range(len(self.demand)):
+            pairs = np.flatnonzero(self.source == s)
+            rows = [(pairs[group[self.engine[pairs]] == g], share * self.demand[s])
+                    for share, group in self.caps for g in np.unique(group[self.engine[pairs]])]
+            room = np.where(self.ceiling[self.engine] > 0, self.demand[s], 0.0)  # by pair; then by group, from the inside out
+            for group, most in rows:
+                inside = room[group].sum()
+                if inside > most:
+                    room[group] *= most / inside
+            if room[pairs].sum() >= self.demand[s] * (1 - 1e-9):
+                yield from ((s, group, most) for group, most in rows)
 
     def objective(self, flow: np.ndarray, shed: np.ndarray) -> float:
         load = self.load(flow)
@@ -64,7 +79,7 @@ def random_problem(seed: int, kind: str, sources: int, engines: int) -> Problem:
     if kind == "far":
         cost = rng.uniform(0.0, 20.0, len(row))
 
-    utilisation = rng.uniform(1.1, 1.6) if kind == "overload" else rng.uniform(0.2, 1.0)
+    utilisation = rng.uniform(1.1, 1.6) if "overload" in kind else rng.uniform(0.2, 1.0)
     mean_work = np.bincount(row, work, sources) / np.maximum(1, np.bincount(row, minlength=sources))
     demand = utilisation * ceiling.sum() / sources / np.maximum(mean_work, 1e-2) * rng.uniform(0.3, 1.7, sources)
     shed_cost = rng.uniform(20.0, 300.0, sources)
@@ -74,13 +89,17 @@ def random_problem(seed: int, kind: str, sources: int, engines: int) -> Problem:
         floor_fraction = np.where(rng.random(sources) < 0.6, rng.uniform(0.0, 0.5, sources), 0.0)
     problem = Problem(demand, shed_cost, floor_fraction, shed_cost * rng.uniform(1.0, 4.0, sources),
                       used.sum(axis=1), q, capacity, ceiling, engine, cost, work, np.zeros(0))
-    if kind == "churn":
+    if "caps" in kind:
+        alone = np.arange(engines)
+        problem.caps = [(float(rng.uniform(least, 1.0)), alone // size) for size, least in ((1, 0.2), (2, 0.3), (6, 0.5))]
+    if "churn" in kind:
         problem.reference = np.where(rng.random(len(row)) < 0.3, rng.uniform(0.0, 1.0, len(row)) * demand[row], 0.0)
         problem.churn_cost = float(rng.choice([0.02, 0.5, 5.0]))
     return problem
 
 
-KINDS = ("plain", "overload", "engines down", "ties", "one class of service", "works differ", "far", "floors", "churn")
+KINDS = ("plain", "overload", "engines down", "ties", "one class of service", "works differ", "far", "floors", "churn",
+         "caps", "caps and churn", "caps and overload")
 
 
 def instances(count: int):

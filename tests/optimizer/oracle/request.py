@@ -16,5 +16,6 @@ def read_request(path: pathlib.Path) -> Problem:
     reference = np.zeros(items[14])
     reference[np.frombuffer(items[15], "<u4")] = np.frombuffer(items[16], "<f8")
     floor_shed_cost = np.maximum(floor_shed_cost, shed_cost)  # without a floor it is 0: nothing is refused there
+    assert not items[18], "a dumped problem has no caps"
     return Problem(demand, shed_cost, floor_fraction, floor_shed_cost, pair_count.astype(int), q, capacity, ceiling,
                    engine.astype(int), cost, work, reference, float(items[17]))

@@ -53,7 +53,8 @@ class Solver:
                  column(p.floor_fraction, "<f8"), column(p.floor_shed_cost, "<f8"), column(p.pair_count, "<u4"),
                  column(p.q, "<f8"), column(p.capacity, "<f8"), column(p.ceiling, "<f8"),
                  column(p.engine, "<u4"), column(p.cost, "<f8"), column(p.work, "<f8"),
-                 *sparse(p.reference), float(p.churn_cost), float(target_gap), rounds, 4, 25]
+                 *sparse(p.reference), float(p.churn_cost), column([share for share, _ in p.caps], "<f8"),
+                 column([g for _, group in p.caps for g in group], "<u4"), float(target_gap), rounds, 4, 25]
         items += [column(warm.price, "<f8"), *sparse(warm.flow), column(warm.shed, "<f8")] if warm else [b"", 0, b"", b"", b""]
         request = msgpack.packb(items)
         self._process.stdin.write(struct.pack("<I", len(request)) + request)
