@@ -28,6 +28,8 @@ constexpr int most_shifts = 24, most_halvings = 6;
 constexpr int most_asked_of_row = 48, most_asked = 4000;
 /// Of a row; less is not worth another step.
 constexpr double least_shift = 1e-4;
+/// Sums of differences up to this are rounding.
+constexpr double least_churn = 1e-9;
 
 class Marginals {
  public:
@@ -67,7 +69,9 @@ class Marginals {
     ClassIndex of;
     double rate_per_s;
     std::vector<Share> shares;
-    std::vector<double> cost_s;  ///< beside it: of the next request there
+    std::vector<double> cost_s;    ///< beside it: of the next request there
+    std::vector<double> in_force;  ///< beside it, as churn measures from it; empty if nothing limits churn
+    double may_move = 0;           ///< the sum of all differences to it
   };
 
   double marginal(std::size_t e) const {
@@ -78,13 +82,35 @@ class Marginals {
 
   Row row_of(std::size_t s) const {
     const optimizer::Source& source = problem_.sources[s];
-    Row out{source.cluster.at(), source.service_class, 0, {}, {}};
+    Row out{source.cluster.at(), source.service_class, 0, {}, {}, {}, 0};
     for (std::size_t i = source.first_pair; i < source.first_pair + source.pair_count; ++i) {
       out.shares.push_back({.engine = problem_.pairs[i].engine, .weight = plan_.flow_per_s[i]});
       out.rate_per_s += plan_.flow_per_s[i];
     }
     for (Share& share : out.shares) share.weight = out.rate_per_s > 0 ? share.weight / out.rate_per_s : 0;
     set_costs(s, out);
+    if (!facts_.may_move.empty()) set_in_force(s, out);
+    return out;
+  }
+  void set_in_force(std::size_t s, Row& row) const {
+    const auto of = std::ranges::equal_range(facts_.fleet.routes, optimizer::SourceIndex(s), {},
+                                             &optimizer::Route::source);
+    double sum = 0;
+    for (const Share& share : row.shares) {
+      const auto route = std::ranges::lower_bound(of, share.engine, {}, &optimizer::Route::engine);
+      const bool known = route != of.end() && route->engine == share.engine;
+      row.in_force.push_back(
+          known ? facts_.in_force[static_cast<std::size_t>(&*route - facts_.fleet.routes.data())] : 0);
+      sum += row.in_force.back();
+    }
+    if (sum <= 0) return row.in_force.clear();  // nothing was in force
+    for (double& weight : row.in_force) weight /= sum;
+    row.may_move = facts_.may_move[s];
+  }
+  static double moved(const Row& row) {
+    double out = 0;
+    for (std::size_t i = 0; i < row.in_force.size(); ++i)
+      out += std::abs(row.shares[i].weight - row.in_force[i]);
     return out;
   }
   void set_costs(std::size_t s, Row& row) const {
@@ -125,7 +151,10 @@ class Marginals {
     std::vector<PolicyLimit> known;
     for (const std::size_t from : dearest(row)) {
       if (from == to || !saves(row, from, to)) break;
-      for (const PolicyLimit limit : forbidding(row, from, to, std::min(step, row.shares[from].weight)))
+      const double part = std::min(step, row.shares[from].weight);
+      auto limits = forbidding(row, from, to, part);
+      if (churn_forbids(row, from, to, part)) limits.push_back(PolicyLimit::churn);
+      for (const PolicyLimit limit : limits)
         if (!std::ranges::count(known, limit)) {
           known.push_back(limit);
           say(row, to, limit, row.cost_s[from] - row.cost_s[to]);
@@ -233,6 +262,16 @@ class Marginals {
       out.push_back(PolicyLimit::spread);
     row.shares[from].weight += moved, row.shares[to].weight -= moved;
     return out;
+  }
+
+  /// Evening out comes before churn is held, pricing after it.
+  static bool churn_forbids(Row& row, std::size_t from, std::size_t to, double part) {
+    if (row.in_force.empty()) return false;
+    const double before = moved(row);
+    row.shares[from].weight -= part, row.shares[to].weight += part;
+    const double after = moved(row);
+    row.shares[from].weight += part, row.shares[to].weight -= part;
+    return after > before && after > row.may_move + least_churn;
   }
 
   void say(const Row& row, std::size_t to, PolicyLimit limit, double saving) {

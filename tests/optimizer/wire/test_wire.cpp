@@ -15,6 +15,7 @@ SolveRequest sample_request() {
   request.id = 7;
   request.problem = build_problem(synthetic_fleet({3, 9, 2, 0.7, false, 1}))->problem;
   request.problem.reference_per_s[2] = 1.5;
+  request.problem.caps = {{{0, 1, 2, 3, 4, 5, 6, 7, 8}, 0.25}, {{0, 0, 0, 1, 1, 1, 2, 2, 2}, 0.5}};
   request.options.target_gap = 1.0;  // a whole number travels as an integer
   request.warm.price.assign(9, 12.5);
   request.warm.flow_per_s.assign(request.problem.pairs.size(), 0.0);
@@ -56,6 +57,11 @@ BOOST_AUTO_TEST_CASE(a_request_arrives_as_it_was_sent) {
     BOOST_TEST(got->problem.sources[s].demand_per_s == sent.problem.sources[s].demand_per_s);
   }
   BOOST_TEST(got->problem.reference_per_s == sent.problem.reference_per_s);
+  BOOST_REQUIRE(got->problem.caps.size() == 2u);
+  for (std::size_t c = 0; c < 2; ++c) {
+    BOOST_TEST(got->problem.caps[c].group == sent.problem.caps[c].group);
+    BOOST_TEST(got->problem.caps[c].most == sent.problem.caps[c].most);
+  }
   BOOST_TEST(got->warm.price == sent.warm.price);
   BOOST_TEST(got->warm.flow_per_s == sent.warm.flow_per_s);
 }

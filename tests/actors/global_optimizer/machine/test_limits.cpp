@@ -486,6 +486,13 @@ struct Next {
       if (facts.fleet.engines[e].availability > 0) out += std::abs(now[e] - facts.in_force[e] / left);
     return out;
   }
+  double price() const {
+    double out = 0;
+    for (const auto& row : snapshots.front().limits)
+      if (row.limit == schema::PolicyLimit::churn && row.request_class == ClassIndex(0))
+        out = std::max(out, row.price_s);
+    return out;
+  }
   bool says(bool held) const {
     return std::ranges::any_of(snapshots.front().limits, [&](const auto& row) {
       return row.limit == schema::PolicyLimit::churn && row.held == held;
@@ -515,6 +522,20 @@ BOOST_AUTO_TEST_CASE(weights_move_no_more_at_a_time_than_churn_allows) {
   const Status judged = judge(whole, held.facts, 1.0);
   BOOST_REQUIRE(!judged.has_value());
   BOOST_TEST(judged.error().text().find("churn") != std::string::npos, judged.error().text());
+}
+
+// What the next request would save by going where the plan wanted it is what a little more churn saves, by planning again.
+BOOST_AUTO_TEST_CASE(churn_has_a_price_while_it_binds) {
+  const World fast("", 2, fast_a());
+  const Next free(fast, churn, 8, 2.0);
+  BOOST_TEST(free.price() == 0);
+  const double wanted = free.moved(), more = 0.01;
+  const Next held(fast, churn, 8, wanted / 2), wider(fast, churn, 8, wanted / 2 + more);
+  const double requests =
+      held.snapshots.front().admits.front().planned_rps * more / 2;  // each one that moves counts twice
+  const double saved = (held.snapshots.front().objective - wider.snapshots.front().objective) / requests;
+  BOOST_TEST(held.price() > 0);
+  BOOST_TEST(held.price() == saved, boost::test_tools::tolerance(0.15));
 }
 
 BOOST_AUTO_TEST_CASE(nobody_is_refused_for_churn_and_leaving_the_dead_is_free) {
