@@ -28,6 +28,8 @@ constexpr std::uint32_t few_steps = 3;
 /// A warm start that is not certified at once is nearly balanced: one step of a round this hot, in which requests of all rows may move
 /// far, is mostly enough, at a fifth of what a balanced round costs.
 constexpr double hot = 48.0;
+/// Its columns are those of the last plan and what is nearer than so many temperatures.
+constexpr double warm_reach = 3.0;
 /// Flows whose loads are off by more than this share of their value are no centre.
 constexpr double balanced_enough = 5e-3;
 /// A pair is worth a column when it costs at most this many temperatures, of which none counts as hotter than this, more than its row's
@@ -84,7 +86,7 @@ class Solver {
       if (std::isfinite(price[e]) && std::isfinite(warm.price[e]) && warm.price[e] > 0.0)
         price[e] = warm.price[e];
     primal_.start_from(warm.flow_per_s, warm.shed_per_s, dust * options_.target_gap);
-    take_prices(price, first_temperature);
+    take_prices(price, warm_reach);
     balance();
   }
 
