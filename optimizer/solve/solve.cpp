@@ -29,7 +29,7 @@ constexpr std::uint32_t few_steps = 3;
 /// far, is mostly enough, at a fifth of what a balanced round costs.
 constexpr double hot = 48.0;
 /// Its columns are those of the last plan and what is nearer than so many temperatures.
-constexpr double warm_reach = 3.0;
+constexpr double warm_reach = 5.0;
 /// Flows whose loads are off by more than this share of their value are no centre.
 constexpr double balanced_enough = 5e-3;
 /// A pair is worth a column when it costs at most this many temperatures, of which none counts as hotter than this, more than its row's
