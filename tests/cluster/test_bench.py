@@ -60,6 +60,9 @@ def test_limits_bind_and_what_they_cost_is_measured():
     rows = {row["limits"]: row for row in bench("limits", "5x100x4", "--repeat", "1")}
     assert list(rows) == ["none", "caps", "spread", "survival", "all"]
     assert rows["none"]["moved"] == 0
-    for name in ("caps", "spread", "all"):
+    assert rows["caps"]["moved"] == 0 and rows["caps"]["binding"] > 0, rows["caps"]  # caps are part of the solve
+    for name in ("spread", "all"):
         assert rows[name]["moved"] > 0, rows[name]
+    for name in ("caps", "spread", "all"):
         assert rows[name]["objective"] > rows["none"]["objective"]
+        assert rows[name]["solved_gap"] <= 1e-3
