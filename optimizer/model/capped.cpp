@@ -117,14 +117,4 @@ double CappedRows::add_pair(std::uint32_t i, std::span<const double> price) {
   return problem_.churn_cost_s * reference;
 }
 
-double capped_bound(const Problem& problem, std::span<const double> price) {
-  double sum = 0.0;
-  for (std::size_t e = 0; e < problem.engines.size(); ++e)
-    if (problem.engines[e].curve.ceiling > 0.0) sum -= problem.engines[e].curve.conjugate(price[e]);
-  CappedRows rows(problem);
-  for (std::size_t s = 0; s < problem.sources.size(); ++s)
-    if (problem.sources[s].demand_per_s > 0.0) sum += rows.value(s, price).cost;
-  return sum;
-}
-
 }  // namespace signalbox::optimizer

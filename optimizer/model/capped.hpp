@@ -59,6 +59,7 @@ struct CappedRow {
   double last = 0;  ///< of the dearest request that is placed or refused, seconds
 };
 
+/// Prices are by EngineIndex; of engines without a ceiling they do not matter.
 class CappedRows {
  public:
   explicit CappedRows(const Problem& problem) : problem_(problem), room_(problem) {}
@@ -77,9 +78,5 @@ class CappedRows {
   CapRoom room_;
   std::vector<Way> ways_;
 };
-
-/// The dual value at these prices (by EngineIndex; of engines without a ceiling they do not matter): no plan that keeps the problem's
-/// caps costs less.
-double capped_bound(const Problem& problem, std::span<const double> price);
 
 }  // namespace signalbox::optimizer

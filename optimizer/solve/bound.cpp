@@ -52,15 +52,19 @@ RowValue Bound::row(const Source& source, const std::vector<double>& price) {
 
 double Bound::value(const std::vector<double>& price) {
   double sum = -engines_conjugate(problem_, price);
-  for (const Source& source : problem_.sources)
-    if (source.demand_per_s > 0.0) sum += row(source, price).cost;
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s)
+    if (problem_.sources[s].demand_per_s > 0.0)
+      sum += capped_.binds(s) ? capped_.value(s, price).cost : row(problem_.sources[s], price).cost;
   return sum;
 }
 
 std::vector<double> Bound::source_prices(const std::vector<double>& price) {
   std::vector<double> out;
   out.reserve(problem_.sources.size());
-  for (const Source& source : problem_.sources) out.push_back(row(source, price).next_request);
+  for (std::size_t s = 0; s < problem_.sources.size(); ++s)
+    out.push_back(capped_.binds(s) && problem_.sources[s].demand_per_s > 0.0
+                      ? capped_.value(s, price).last
+                      : row(problem_.sources[s], price).next_request);
   return out;
 }
 

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "optimizer/model/capped.hpp"
 #include "optimizer/model/problem.hpp"
 
 namespace signalbox::optimizer {
@@ -28,13 +29,13 @@ RowValue row_value(const Source& source, double cheapest, double churn_paid, std
 /// Sum over the engines of G*(price): what the dual pays back.
 double engines_conjugate(const Problem& problem, const std::vector<double>& price);
 
-/// D(price) for a problem; `unreachable` engines (ceiling 0) must have an infinite price. Scratch is reused
+/// D(price) for a problem, within its caps; `unreachable` engines (ceiling 0) must have an infinite price. Scratch is reused
 /// between calls.
 class Bound {
  public:
-  explicit Bound(const Problem& problem) : problem_(problem) {}
+  explicit Bound(const Problem& problem) : problem_(problem), capped_(problem) {}
   double value(const std::vector<double>& price);
-  /// next_request of each source at these prices.
+  /// next_request of each source at these prices; within caps, what the dearest request costs.
   std::vector<double> source_prices(const std::vector<double>& price);
   /// last_request of each source: the scale of its costs.
   std::vector<double> source_scales(const std::vector<double>& price);
@@ -42,6 +43,7 @@ class Bound {
  private:
   RowValue row(const Source& source, const std::vector<double>& price);
   const Problem& problem_;
+  CappedRows capped_;
   std::vector<Segment> kept_;
 };
 

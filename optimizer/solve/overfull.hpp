@@ -16,8 +16,6 @@ namespace signalbox::optimizer {
 class Overfull {
  public:
   static constexpr std::uint64_t none = UINT64_MAX;
-  static std::size_t level_of(std::uint64_t group) { return group >> 32; }
-  static std::uint32_t number_of(std::uint64_t group) { return static_cast<std::uint32_t>(group); }
 
   explicit Overfull(const Problem& problem) {
     for (const ShareCap& cap : problem.caps)
@@ -57,12 +55,20 @@ class Overfull {
     return static_cast<std::size_t>(rest - part.begin());
   }
 
-  /// The first group of what was set apart.
-  template <class Member>
-  static std::span<Member> first_group(std::span<Member> apart) {
-    const auto same = [&](const Member& m) { return m.group == apart.front().group; };
-    return apart.first(
-        static_cast<std::size_t>(std::find_if_not(apart.begin(), apart.end(), same) - apart.begin()));
+  /// For each group of what was set apart: takes what is left for it, and visits its members, its level and how much that is.
+  template <class Member, class Visit>
+  static void for_each_group(std::span<Member> apart, CapRoom& room, Visit visit) {
+    while (!apart.empty()) {
+      const auto same = [&](const Member& m) { return m.group == apart.front().group; };
+      const auto end = std::find_if_not(apart.begin(), apart.end(), same);
+      const std::span<Member> group = apart.first(static_cast<std::size_t>(end - apart.begin()));
+      apart = apart.subspan(group.size());
+      const std::size_t level = group.front().group >> 32;
+      const auto number = static_cast<std::uint32_t>(group.front().group);
+      const double most = std::max(0.0, room.left_of(level, number));
+      room.take_from(level, group.front().engine, most);
+      visit(group, level, most);
+    }
   }
 
  private:

@@ -193,13 +193,17 @@ void Primal::balance_row(std::size_t s) {
   for (const Candidate& c : candidates_) {
     columns_.flow_per_s[c.column] = c.flow;
     engines_.load[c.engine] += c.flow / c.inverse_work;
-    if (c.flow <= 0.0 || c.flow == c.reference)
-      continue;  // where churn alone holds a flow, its worth is not known
-    const double worth = c.level - c.cost_s + (c.flow < c.reference ? churn_cost_ : 0.0);
-    paid_[c.engine] += c.flow * worth;
-    paid_work_[c.engine] += c.flow / c.inverse_work;
+    if (!problem_.caps.empty()) note_paid(c);
   }
   shed_[s] = std::max(0.0, source.demand_per_s - total);
+}
+
+/// Where churn alone holds a flow, its worth is not known.
+void Primal::note_paid(const Candidate& c) {
+  if (c.flow <= 0.0 || c.flow == c.reference) return;
+  const double worth = c.level - c.cost_s + (c.flow < c.reference ? churn_cost_ : 0.0);
+  paid_[c.engine] += c.flow * worth;
+  paid_work_[c.engine] += c.flow / c.inverse_work;
 }
 
 double Primal::served(std::span<const Candidate> part, double level, double& softness) const {
@@ -282,18 +286,13 @@ double Primal::settle_within_caps(const Source& source, std::span<Candidate> par
       for (Candidate& c : part) c.level = level;
       return capped + taken;
     }
-    for (std::span<Candidate> apart = part.subspan(rest); !apart.empty();) {
-      const std::span<Candidate> group = Overfull::first_group(apart);
-      apart = apart.subspan(group.size());
-      const std::size_t l = Overfull::level_of(group.front().group);
-      const double most = std::max(0.0, room_.left_of(l, Overfull::number_of(group.front().group)));
-      room_.take_from(l, group.front().engine, most);
+    Overfull::for_each_group(part.subspan(rest), room_, [&](auto group, std::size_t l, double most) {
       capped += most;
       wanted.rate = std::max(0.0, wanted.rate - most);
       wanted.protected_rate = std::max(0.0, wanted.protected_rate - most);
       double inside = 0.0;
       settle_within_caps(source, group, {most, 0.0, false, level}, l, level, inside);
-    }
+    });
     part = part.first(rest);
   }
 }

@@ -32,7 +32,7 @@ class Primal {
   /// The plan's objective at the current flows, congestion continued above the ceilings.
   double objective() const;
 
-  /// By engine what one more second of its work is worth to those who use it, as they were last balanced; of idle ones what it costs.
+  /// By engine what one more second of its work is worth to those who use it, as they were last balanced; of idle ones what it costs. Of problems with caps only.
   std::vector<double> prices_paid() const;
 
   EngineStates& engines() { return engines_; }
@@ -56,6 +56,7 @@ class Primal {
     bool refusable;
     double most_level;  ///< where it may not be refused: no level is above
   };
+  void note_paid(const Candidate& candidate);
   double served(std::span<const Candidate> part, double level, double& softness) const;
   double level_for(std::span<const Candidate> part, double wanted, double low, double high,
                    double guess) const;

@@ -220,16 +220,11 @@ auto Proximal::answer_part(std::size_t s, std::span<Member> members, double tota
           (m.bounded != none ? bounded_[m.bounded].most * kept_share(bounded_[m.bounded], s, level) : 0.0);
     const std::size_t rest = overfull_.set_apart(members, room_, levels, negligible * demand);
     if (rest == members.size()) break;
-    for (std::span<Member> apart = members.subspan(rest); !apart.empty();) {
-      const std::span<Member> group = Overfull::first_group(apart);
-      apart = apart.subspan(group.size());
-      const std::size_t l = Overfull::level_of(group.front().group);
-      const double most = std::max(0.0, room_.left_of(l, Overfull::number_of(group.front().group)));
-      room_.take_from(l, group.front().engine, most);
+    Overfull::for_each_group(members.subspan(rest), room_, [&](auto group, std::size_t l, double most) {
       total -= most;
       const Part inside = answer_part(s, group, most, infinite, l);
       parts_.push_back(inside);
-    }
+    });
     members = members.first(rest);
   }
   Part part{static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(pulls_.size())};

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "optimizer/model/capped.hpp"
 #include "optimizer/solve/bound.hpp"
 #include "optimizer/solve/coarse.hpp"
 #include "optimizer/solve/interior.hpp"
@@ -152,7 +151,7 @@ class Solver {
       plan_.dual_iterations += result.steps;
       if (!quick && result.unbalanced > balanced_enough && temperature < hottest) {
         temperature = std::min(hottest, temperature * warmer);
-        offer_price(price, capped() ? capped_bound(problem_, price) : bound_.value(price));
+        offer_price(price, bound_.value(price));
         if (!std::isfinite(best_objective_)) balance();
         continue;
       }
@@ -184,7 +183,7 @@ class Solver {
     balance();
     for (std::uint32_t i = 0; i < most_sweeps && !certified(); ++i) {
       const std::vector<double> price = primal_.prices_paid();
-      offer_price(price, capped_bound(problem_, price));
+      offer_price(price, bound_.value(price));
       primal_.engines().set_rents(price);
       primal_.sweep();
       primal_.recount_loads();
@@ -289,10 +288,6 @@ class Solver {
     for (const double term : plan_.terms) objective += term;
     plan_.certificate = {objective, best_bound_, relative_gap(objective, best_bound_)};
     plan_.source_price_s = bound_.source_prices(best_price_);
-    if (CappedRows rows(problem_); capped())
-      for (std::size_t s = 0; s < problem_.sources.size(); ++s)
-        if (rows.binds(s) && problem_.sources[s].demand_per_s > 0.0)
-          plan_.source_price_s[s] = rows.value(s, best_price_).last;
     list_binding();
     plan_.price = best_price_;
     for (double& price : plan_.price)

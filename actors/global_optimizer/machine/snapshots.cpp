@@ -72,10 +72,11 @@ class Writer {
     const double planned_for = facts_.fleet.traffic[source.at()].demand_per_s;
     out.admits.push_back(admitted(c, admit, planned_for, expected));
     Row row = planned(source);
-    const bool solved_within_caps = keeps_caps(row.shares, domains_, facts_.policy->limits);
+    const policy::Limits& limits = facts_.policy->limits;
+    const bool solved_within_caps = limits.caps_weights() && keeps_caps(row.shares, domains_, limits);
     cut_small(source, admit, row.shares);
     // What makes up for small weights goes past caps that the solver kept; that is no limit's doing.
-    if (solved_within_caps) hold_caps(row.shares, domains_, facts_.policy->limits);
+    if (solved_within_caps) hold_caps(row.shares, domains_, limits);
     for (const Share& share : row.shares) row.solved.push_back(share.weight);
     share_fairly(row.shares, facts_, out.admits.back());
     hold_row(row.shares, domains_, *facts_.policy, c, out.limits);

@@ -13,6 +13,17 @@ namespace tt = boost::test_tools;
 
 namespace {
 
+/// The dual value, every source priced as one that may be capped.
+double capped_bound(const Problem& problem, const std::vector<double>& price) {
+  double sum = 0.0;
+  for (std::size_t e = 0; e < problem.engines.size(); ++e)
+    if (problem.engines[e].curve.ceiling > 0.0) sum -= problem.engines[e].curve.conjugate(price[e]);
+  CappedRows rows(problem);
+  for (std::size_t s = 0; s < problem.sources.size(); ++s)
+    if (problem.sources[s].demand_per_s > 0.0) sum += rows.value(s, price).cost;
+  return sum;
+}
+
 /// What these flows cost where each source refuses what they leave of its demand; infinite where an engine is too full.
 double cost_of(const Problem& problem, const std::vector<double>& flow) {
   std::vector<double> shed;

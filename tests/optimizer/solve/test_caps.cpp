@@ -6,9 +6,21 @@ using namespace signalbox::optimizer;
 using namespace signalbox::optimizer::test;
 namespace tt = boost::test_tools;
 
+namespace {
+
+Problem three_engines(std::vector<double> costs) {
+  return Sketch()
+      .engine(2, 1, 0.9)
+      .engine(2, 1, 0.9)
+      .engine(2, 1, 0.9)
+      .source(6, 100, std::move(costs))
+      .take();
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(what_an_engine_may_not_take_goes_to_the_next_best) {
-  Problem problem =
-      Sketch().engine(2, 1, 0.9).engine(2, 1, 0.9).engine(2, 1, 0.9).source(6, 100, {0.0, 2.0, 9.0}).take();
+  Problem problem = three_engines({0.0, 2.0, 9.0});
   BOOST_TEST(solved(problem).flow_per_s[0] > 5.0);
   problem.caps = {{each_alone(3), 0.5}};
   const Plan plan = solved(problem);
@@ -21,8 +33,7 @@ BOOST_AUTO_TEST_CASE(what_an_engine_may_not_take_goes_to_the_next_best) {
 }
 
 BOOST_AUTO_TEST_CASE(caps_of_a_rack_are_shared_by_its_engines) {
-  Problem problem =
-      Sketch().engine(2, 1, 0.9).engine(2, 1, 0.9).engine(2, 1, 0.9).source(6, 100, {0, 0, 9.0}).take();
+  Problem problem = three_engines({0, 0, 9.0});
   problem.caps = {{each_alone(3), 0.7}, {{0, 0, 1}, 0.8}};
   const Plan plan = solved(problem);
   BOOST_TEST(plan.flow_per_s[0] == 2.4, tt::tolerance(1e-2));
@@ -32,8 +43,7 @@ BOOST_AUTO_TEST_CASE(caps_of_a_rack_are_shared_by_its_engines) {
 
 /// The engines' caps exceed by more than their rack's: they are met, and the rack has room left.
 BOOST_AUTO_TEST_CASE(an_engine_s_cap_may_leave_its_rack_below_its_own) {
-  Problem problem =
-      Sketch().engine(2, 1, 0.9).engine(2, 1, 0.9).engine(2, 1, 0.9).source(6, 100, {0, 8.0, 9.0}).take();
+  Problem problem = three_engines({0, 8.0, 9.0});
   problem.caps = {{each_alone(3), 0.5}, {{0, 0, 1}, 0.9}};
   const Plan plan = solved(problem);
   BOOST_TEST(plan.flow_per_s[0] == 3.0, tt::tolerance(1e-3));
